@@ -1,0 +1,24 @@
+// A GPU buffer. Reference-counted; the last reference hands it back to its device's pool, where it
+// is at once reusable by later commands of the same stream.
+#pragma once
+#include <cstdint>
+
+#include "base/refcount.h"
+
+namespace wgt::rt {
+
+class Device;
+
+struct Buffer : RefCounted {
+  Device* device = nullptr;
+  void* handle = nullptr;    // WGPUBuffer
+  uint64_t bytes = 0;        // size of the wgpu buffer, a multiple of 16
+  uint64_t serial = 0;       // unique in the process; keys bind groups
+  uint64_t last_use = 0;     // stream position, for LRU
+  Buffer* next_dead = nullptr;
+  void on_zero();            // any thread, no lock needed
+};
+
+using BufferRef = Ref<Buffer>;
+
+}  // namespace wgt::rt

@@ -1,0 +1,138 @@
+// One logical device: memory, kernels and the command stream.
+//
+// Locking: every member marked [lock] needs mutex() held by the caller. Release the GIL before taking
+// it; never take the GIL under it. Waits give the lock up while they sleep.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/errors.h"
+#include "runtime/adapter.h"
+#include "runtime/buffer.h"
+#include "runtime/stats.h"
+
+namespace wgt::rt {
+
+using Lock = std::unique_lock<std::mutex>;
+
+struct DeviceOptions {
+  bool default_limits = false;  // ask for no feature and WebGPU's default limits only
+  bool debug = false;           // shaders with runtime checks, fresh buffers poisoned, labels
+};
+
+enum class Access : uint8_t { read, read_write };
+
+/// What a compute kernel needs. WGSL binds storage buffer i as @group(0) @binding(i), the parameters
+/// as `var<immediate>` or as a uniform at @group(0) @binding(bindings.size()); entry point "main".
+struct KernelDesc {
+  std::string label;
+  std::string source;
+  std::vector<Access> bindings;
+  uint32_t param_bytes = 0;   // multiple of 4; 0: no parameters
+  bool immediates = false;    // parameters as immediates (Device::use_immediates says)
+  bool trusted = true;        // compile without runtime checks (ignored in debug mode)
+};
+
+/// A compiled kernel. The pipeline inside may be dropped by the LRU and is compiled anew on demand.
+struct Kernel;
+using KernelRef = std::shared_ptr<Kernel>;
+
+/// Host memory that will hold bytes of a buffer. `data` is valid once read_wait() returned, and stays
+/// so until the last reference dies, also after the device is lost or replaced.
+struct Readback {
+  void* data = nullptr;
+  uint64_t bytes = 0;
+  struct Impl;
+  std::unique_ptr<Impl> impl;
+  Readback();
+  ~Readback();  // any thread, no lock needed
+};
+using ReadbackRef = std::shared_ptr<Readback>;
+
+class Device {
+ public:
+  /// Raises DeviceNotFoundError where the adapter refuses. May take some 100 ms.
+  static std::unique_ptr<Device> create(const AdapterInfo& adapter, const DeviceOptions& options);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  std::mutex& mutex();
+  const AdapterInfo& adapter() const;
+  const Limits& limits() const;      // of this device: the granted ones
+  const Features& features() const;  // the granted ones
+  const DeviceOptions& options() const;
+  bool is_software() const;          // adapter type "cpu"
+  bool use_immediates(uint32_t param_bytes) const;
+  Stats& stats();                    // [lock]
+
+  /// Storage for `bytes` (at least; rounded to a size class) with unspecified contents. [lock]
+  /// Raises OutOfMemoryError (after dropping the pool, waiting and one retry), DeviceLostError,
+  /// and OutOfMemoryError at once above limits().max_buffer.
+  BufferRef allocate(uint64_t bytes);
+
+  /// The kernel of this description: cached by source and bindings. Compiles at the first dispatch. [lock]
+  KernelRef kernel(KernelDesc desc);
+  /// Compiles now. Raises ShaderError with line and column in the source. [lock]
+  void compile(Kernel& kernel);
+  /// Number of pipelines kept; beyond it the least recently used go. Default from the settings. [lock]
+  void set_pipeline_capacity(size_t n);
+
+  /// Records one dispatch. `buffers` in binding order; `params` is copied. Submits by itself after
+  /// enough dispatches, bytes or work. Raises DeviceLostError. [lock]
+  void dispatch(Kernel& kernel, Buffer* const* buffers, const void* params, uint32_t x, uint32_t y,
+                uint32_t z);
+
+  /// Copies host memory at the call; the write is ordered in the stream. `bytes` need not be a
+  /// multiple of 4: the padding of the last word is zero. `offset` is a multiple of 4. [lock]
+  void upload(Buffer& dst, uint64_t offset, const void* data, uint64_t bytes);
+  /// Like upload, but the caller fills the returned memory (of `bytes`, 16-aligned) before the next call
+  /// on this device; for strided sources that are packed on the way. [lock]
+  void* upload_begin(Buffer& dst, uint64_t offset, uint64_t bytes);
+  void copy(Buffer& dst, uint64_t dst_offset, Buffer& src, uint64_t src_offset, uint64_t bytes);  // [lock]
+
+  /// Records the copy to host memory. [lock]
+  ReadbackRef read_begin(Buffer& src, uint64_t offset, uint64_t bytes);
+  /// Submits and waits until the data is there. Gives `lock` up while waiting.
+  /// Raises DeviceLostError; also when the device makes no progress for the configured time limit.
+  void read_wait(Readback& readback, Lock& lock);
+
+  /// Sends what is recorded. Does not wait. Raises DeviceLostError. [lock]
+  void submit();
+  /// Submits, and waits until all submitted work is done. Gives `lock` up while waiting.
+  void synchronize(Lock& lock);
+
+  /// Takes back what died on other threads, and what the GPU is done with. Cheap. [lock]
+  void collect();
+  /// Gives pooled memory back to the driver. [lock]
+  void empty_cache();
+
+  /// Loses the device on purpose. Takes the lock itself; any thread.
+  void destroy();
+  bool lost() const;
+  std::string lost_reason() const;
+  /// Raises DeviceLostError if lost.
+  void check() const;
+
+  struct Impl;
+  Impl& impl() { return *impl_; }
+
+ private:
+  Device();
+  std::unique_ptr<Impl> impl_;
+  friend struct Buffer;
+};
+
+/// Takes the messages that wgpu logged since the last call: (level 1..5 = error..trace, text).
+std::vector<std::pair<int, std::string>> take_log();
+void set_log_level(int level);
+/// "29.0.1.1"
+std::string wgpu_version();
+/// Whether this process is a fork of the one that made a device; every device then raises on use.
+bool forked();
+
+}  // namespace wgt::rt
