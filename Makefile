@@ -1,0 +1,67 @@
+# `make demo` and `make test` work on a fresh Debian 12; tools/setup_dev.sh does the preparing.
+SHELL := /bin/bash
+VENV ?= .venv
+BUILD_DIR ?= build/dev
+PY := $(VENV)/bin/python
+JOBS ?= 2
+ARGS ?=
+# One software-driver thread to a test worker, and no search for a display.
+TEST_ENV := LP_NUM_THREADS=1 NODEVICE_SELECT=1
+CXX_FILES = $(shell find csrc tests/cpp tests/preload tests/vulkan_layer benches tools \
+              -name '*.cpp' -o -name '*.h' -o -name '*.c')
+CMAKE = $(firstword $(wildcard $(VENV)/bin/cmake) cmake)
+export VENV BUILD_DIR
+
+.PHONY: help demo test setup setup-dev test-cpp test-python lint format stub soak bench docs wheel clean
+
+help:
+	@echo "make demo | test | test-cpp | test-python | lint | format | stub | soak | bench | docs | wheel | clean"
+
+setup:
+	@tools/setup_dev.sh demo test
+
+setup-dev:
+	@tools/setup_dev.sh demo test dev
+
+demo:
+	@tools/setup_dev.sh demo
+	$(PY) -m wgtensor.demo digits $(ARGS)
+
+test: setup test-cpp test-python
+
+# The extension's build folder already holds the core: only the tests are compiled here.
+test-cpp: setup
+	$(CMAKE) -S . -B $(BUILD_DIR) -DWGTENSOR_BUILD_TESTS=ON >/dev/null
+	$(CMAKE) --build $(BUILD_DIR) --target wgt_tests
+	$(TEST_ENV) $(BUILD_DIR)/tests/cpp/wgt_tests
+
+test-python: setup
+	$(TEST_ENV) $(PY) -m pytest -n $(JOBS) $(ARGS)
+
+lint: setup-dev
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy -p wgtensor
+	$(VENV)/bin/clang-format --dry-run -Werror $(CXX_FILES)
+
+format: setup-dev
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+	$(VENV)/bin/clang-format -i $(CXX_FILES)
+
+stub: setup-dev
+	$(PY) -m mypy.stubtest wgtensor._core
+
+soak: setup
+	$(TEST_ENV) $(PY) -m pytest -s tests/soak.py $(ARGS)
+
+bench: setup
+	$(CMAKE) -S . -B $(BUILD_DIR) -DWGTENSOR_BUILD_BENCH=ON >/dev/null
+	$(CMAKE) --build $(BUILD_DIR) --target benches
+	@set -e; for b in $(BUILD_DIR)/benches/*; do echo "== $$(basename $$b)"; $$b $(ARGS); done
+
+wheel: setup
+	$(PY) -m pip wheel -q --no-deps --no-build-isolation --config-settings=build-dir=$(BUILD_DIR) -w dist .
+
+clean:
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
