@@ -1,0 +1,1 @@
+"""A Vulkan layer that injects failures; see inject.py."""
