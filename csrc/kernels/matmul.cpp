@@ -1,0 +1,164 @@
+#include "kernels/matmul.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+
+#include "base/errors.h"
+
+namespace wgt::kernels {
+namespace {
+
+/// See shaders/matmul.wgsl. The names say tile, results per thread, and slices (s) or stages (d).
+struct Variant {
+  const char* name;
+  int bm, bn, bk;  // the tile
+  int tm, tn;      // results per thread
+  int split;       // slices of threads along k
+  int lx, ly;      // lanes of a block
+  bool prefetch;   // the next tile is read while this one is multiplied
+  int buffers;     // tiles in workgroup memory
+  int unroll;      // flat steps along k
+  bool pad;        // rows of a transposed operand are padded against bank conflicts
+};
+
+constexpr Variant kVariants[] = {
+    {"128x128x16_16x8", 128, 128, 16, 16, 8, 1, 8, 4, true, 1, 16, true},
+    {"128x128x8_16x8", 128, 128, 8, 16, 8, 1, 8, 4, true, 1, 8, true},
+    {"64x64x16_8x8", 64, 64, 16, 8, 8, 1, 8, 4, true, 1, 16, true},
+    {"256x64x8_16x8_d2", 256, 64, 8, 16, 8, 1, 8, 4, true, 2, 8, true},
+    {"128x128x16_8x16", 128, 128, 16, 8, 16, 1, 8, 4, true, 1, 16, true},
+    {"128x64x16_8x8", 128, 64, 16, 8, 8, 1, 8, 4, true, 1, 16, true},
+    {"64x32x32_8x4_s4", 64, 32, 32, 8, 4, 4, 8, 4, true, 1, 8, true},
+    {"32x32x32_4x4_s4", 32, 32, 32, 4, 4, 4, 8, 4, true, 1, 8, true},
+    {"16x16x64_4x4_s8", 16, 16, 64, 4, 4, 8, 4, 4, true, 1, 8, true},
+    {"cpu_128x128x16_16x16", 128, 128, 16, 16, 16, 1, 8, 8, false, 1, 4, false},
+    {"cpu_32x32x16_4x4", 32, 32, 16, 4, 4, 1, 8, 8, false, 1, 4, false},
+};
+constexpr int kCount = static_cast<int>(std::size(kVariants));
+
+int index_of(std::string_view name) {
+  for (int i = 0; i < kCount; ++i)
+    if (name == kVariants[i].name) return i;
+  internal_error("no matmul variant " + std::string(name));
+}
+
+int64_t div_up(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+uint32_t threads(const Variant& v) {
+  return static_cast<uint32_t>(v.bm / v.tm * (v.bn / v.tn) * v.split);
+}
+uint32_t workgroup_bytes(const Variant& v) {
+  const int pad = v.pad ? 1 : 0;
+  const int stages = v.bk * (v.bm / 4 + v.bn / 4 + 2 * pad) * v.buffers;
+  const int sums = (v.split - 1) * v.bm * v.bn / 4;
+  return static_cast<uint32_t>(std::max(stages, sums)) * 16;
+}
+int64_t tiles(const Variant& v, const MatmulProblem& p) {
+  return div_up(p.m, v.bm) * div_up(p.n, v.bn);
+}
+
+int choose(const rt::Limits& limits, bool software, const MatmulProblem& p) {
+  static const int big = index_of("128x128x16_16x8"), middle = index_of("64x64x16_8x8"),
+                   small = index_of("32x32x32_4x4_s4"), cpu_big = index_of("cpu_128x128x16_16x16"),
+                   cpu_small = index_of("cpu_32x32x16_4x4");
+  if (software) return p.m > 32 && p.n > 32 ? cpu_big : cpu_small;
+  // The largest tile that still fills a large GPU.
+  if (matmul_variant_fits(limits, big) && tiles(kVariants[big], p) * p.batch >= 256) return big;
+  if (tiles(kVariants[middle], p) * p.batch >= 256) return middle;
+  return small;
+}
+
+/// How one operand is read. x is its kept dimension: rows of A, columns of B.
+struct Reading {
+  bool along_k, vec4;
+};
+Reading reading(int64_t x, int64_t k, int64_t x_stride, int64_t k_stride, bool aligned) {
+  const bool along_k = k_stride == 1 || (x_stride != 1 && std::abs(k_stride) <= std::abs(x_stride));
+  const int64_t unit = along_k ? k_stride : x_stride, other = along_k ? x_stride : k_stride;
+  const int64_t run = along_k ? k : x;
+  return {along_k, aligned && unit == 1 && other % 4 == 0 && run % 4 == 0};
+}
+
+/// Tiles go along x, matrices along z; what passes the limit folds into y.
+void set_grid(MatmulLaunch& l, const rt::Limits& limits, int64_t tiles, int64_t batch) {
+  const int64_t most = limits.max_groups;
+  const bool fold_tiles = tiles > most, fold_batch = batch > most;
+  if ((fold_tiles && fold_batch) || tiles > most * most || batch > most * most)
+    raise(ErrorKind::unsupported, "[matmul] the result is too large for this adapter");
+  int64_t x = tiles, y = 1, z = batch;
+  if (fold_tiles) {
+    y = div_up(tiles, most);
+    x = div_up(tiles, y);
+  } else if (fold_batch) {
+    z = div_up(batch, most);
+    y = div_up(batch, z);
+  }
+  l.gx = static_cast<uint32_t>(x);
+  l.gy = static_cast<uint32_t>(y);
+  l.gz = static_cast<uint32_t>(z);
+  l.vars.set("FOLD", fold_tiles ? 1 : fold_batch ? 2 : 0);
+}
+
+}  // namespace
+
+MatmulLaunch plan_matmul(const rt::Limits& limits, bool software_adapter, const MatmulProblem& p,
+                         int force) {
+  MatmulLaunch l;
+  l.variant = force >= 0 ? force : choose(limits, software_adapter, p);
+  if (!matmul_variant_fits(limits, l.variant))
+    raise(ErrorKind::unsupported, "[matmul] no kernel fits this adapter's limits");
+  const Variant& v = kVariants[l.variant];
+  const Reading a = reading(p.m, p.k, p.a_rs, p.a_cs, p.a_aligned);
+  const Reading b = reading(p.n, p.k, p.b_cs, p.b_rs, p.b_aligned);
+  l.a_vec4 = a.vec4;
+  l.b_vec4 = b.vec4;
+  l.wx = threads(v);
+  l.vars.set("T", info(p.dtype).compute);
+  for (auto [name, value] : {std::pair{"BM", v.bm},
+                             {"BN", v.bn},
+                             {"BK", v.bk},
+                             {"TM", v.tm},
+                             {"TN", v.tn},
+                             {"SPLIT", v.split},
+                             {"LX", v.lx},
+                             {"LY", v.ly},
+                             {"BUFFERS", v.buffers},
+                             {"UNROLL", v.unroll}})
+    l.vars.set(name, value);
+  l.vars.set("PREFETCH", v.prefetch);
+  l.vars.set("PAD_0", v.pad && a.along_k);
+  l.vars.set("PAD_1", v.pad && b.along_k);
+  l.vars.set("A_ALONG_K", a.along_k);
+  l.vars.set("A_VEC", a.vec4);
+  l.vars.set("B_ALONG_K", b.along_k);
+  l.vars.set("B_VEC", b.vec4);
+  l.vars.set("GUARD_K", p.k % v.bk != 0);
+  set_grid(l, limits, tiles(v, p), p.batch);
+  return l;
+}
+
+std::string matmul_source(const MatmulLaunch& launch, const std::string& declarations) {
+  Vars vars = launch.vars;
+  vars.set("DECLARATIONS", declarations);
+  return expand("matmul.wgsl", vars);
+}
+
+int matmul_variant_count() {
+  return kCount;
+}
+
+const char* matmul_variant_name(int variant) {
+  if (variant < 0 || variant >= kCount) raise(ErrorKind::value, "no such matmul variant");
+  return kVariants[variant].name;
+}
+
+bool matmul_variant_fits(const rt::Limits& limits, int variant) {
+  matmul_variant_name(variant);
+  const Variant& v = kVariants[variant];
+  return threads(v) <= limits.max_invocations && threads(v) <= limits.max_workgroup_x &&
+         workgroup_bytes(v) <= limits.max_workgroup_memory;
+}
+
+}  // namespace wgt::kernels

@@ -1,0 +1,51 @@
+// Batched matrix products: C[b, r, c] = sum over k of A[b, r, k] * B[b, k, c].
+//
+// The plan picks a tile and says how the operands are bound; the source is shaders/matmul.wgsl
+// around the caller's declarations:
+//   in0, in1            storage, read: array<T> or array<vec4<T>> as a_vec4 and b_vec4 say
+//   p                   with u32 members m, n, k, a_rs, a_cs, b_rs, b_cs (strides in two's
+//   complement),
+//                       and `batch`, the number of matrices, read only where batch > max_groups
+//   fn batch_offset(b: u32) -> vec2<u32>                    first elements of A and B
+//   fn emit4(b: u32, r: u32, c: u32, v: vec4<T>)            stores 4 columns from c, a multiple of
+//   4, and
+//                                                           leaves out those beyond n; r < m and c
+//                                                           < n hold
+// Its own module-scope names begin with mm_. The source depends on classes (tile, direction of each
+// operand, vec4 loads, ragged k), never on a size.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "base/dtype.h"
+#include "kernels/template.h"
+#include "runtime/adapter.h"
+
+namespace wgt::kernels {
+
+/// Sizes and element strides of rows and columns; of any sign, 0 where broadcast. No size is 0.
+struct MatmulProblem {
+  DType dtype;  // float32, int32 or uint32
+  int64_t batch, m, n, k;
+  int64_t a_rs, a_cs, b_rs, b_cs;
+  bool a_aligned, b_aligned;  // every offset (base and batch) is a multiple of 4 elements
+};
+
+struct MatmulLaunch {
+  Vars vars;
+  bool a_vec4 = false, b_vec4 = false;
+  uint32_t wx = 1, wy = 1;          // workgroup size
+  uint32_t gx = 1, gy = 1, gz = 1;  // workgroups
+  int variant = 0;
+};
+
+/// `force` names a variant, for benchmarks and tests; raises where the limits do not allow it.
+MatmulLaunch plan_matmul(const rt::Limits& limits, bool software_adapter,
+                         const MatmulProblem& problem, int force = -1);
+std::string matmul_source(const MatmulLaunch& launch, const std::string& declarations);
+
+int matmul_variant_count();
+const char* matmul_variant_name(int variant);
+bool matmul_variant_fits(const rt::Limits& limits, int variant);
+
+}  // namespace wgt::kernels

@@ -1,0 +1,152 @@
+// C[b, r, c] = sum over k of A[b, r, k] * B[b, k, c], tile by tile through workgroup memory.
+//
+// A workgroup computes BM x BN results, a thread TM x TN of them, in steps of BK along k. SPLIT slices
+// of threads share one tile and take a part of each step; their sums meet at the end. Both operands lie
+// K-major in workgroup memory (four rows of A, or four columns of B, to a vec4), so that the inner loop
+// reads vec4 only. A thread's rows and columns come in groups of four, spread over the tile: neighbours
+// read neighbouring vec4s.
+//
+// No read is out of bounds: rows and columns beyond the matrix are clamped into it (their results are
+// never written), and beyond the end of k (only where GUARD_K says so) both operands read as zero.
+//% let TX = BN / TN
+//% let TY = BM / TM
+//% let LANES = TX * TY
+//% let THREADS = LANES * SPLIT
+//% let SLICE = BK / SPLIT
+//% let ROW_0 = BM / 4 + PAD_0
+//% let ROW_1 = BN / 4 + PAD_1
+//% let STAGE = BK * (ROW_0 + ROW_1)
+//% let SUMS = TM * TN / 4
+//% let REDUCE = (SPLIT - 1) * SUMS * LANES
+{{DECLARATIONS}}
+var<workgroup> mm_tile: array<vec4<{{T}}>, {{STAGE * BUFFERS > REDUCE ? STAGE * BUFFERS : REDUCE}}>;
+
+@compute @workgroup_size({{THREADS}})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) local: u32) {
+  let tiles_m = (p.m + {{BM - 1}}u) / {{BM}}u;
+  let tiles_n = (p.n + {{BN - 1}}u) / {{BN}}u;
+//% if FOLD == 1
+  let tile = group.x + group.y * groups.x;
+  let batch = group.z;
+  if (tile >= tiles_m * tiles_n) { return; }
+//% elif FOLD == 2
+  let tile = group.x;
+  let batch = group.y + group.z * groups.y;
+  if (batch >= p.batch) { return; }
+//% else
+  let tile = group.x;
+  let batch = group.z;
+//% end
+  // Eight rows of tiles at a time, column by column: their operands stay in the cache.
+  let band = tile / (8u * tiles_n);
+  let in_band = tile - band * 8u * tiles_n;
+  let band_rows = min(tiles_m - band * 8u, 8u);
+  let x0_0 = (band * 8u + in_band % band_rows) * {{BM}}u;
+  let x0_1 = (in_band / band_rows) * {{BN}}u;
+
+  let offsets = batch_offset(batch);
+  let off_0 = offsets.x;
+  let off_1 = offsets.y;
+  let xn_0 = p.m;
+  let xn_1 = p.n;
+  let sx_0 = p.a_rs;
+  let sk_0 = p.a_cs;
+  let sx_1 = p.b_cs;
+  let sk_1 = p.b_rs;
+
+//% if SPLIT > 1
+  let slice = local / {{LANES}}u;
+  let lane = local % {{LANES}}u;
+//% else
+  let lane = local;
+//% end
+  // Blocks of LX x LY lanes: the 32 lanes of a subgroup read few distinct vec4s.
+  let block = lane / {{LX * LY}}u;
+  let tx = block % {{TX / LX}}u * {{LX}}u + lane % {{LX}}u;
+  let ty = block / {{TX / LX}}u * {{LY}}u + lane / {{LX}}u % {{LY}}u;
+
+//% include matmul_positions.wgsl
+//% for r in 0..TM
+//% for j in 0..TN / 4
+  var sum_{{r}}_{{j}} = vec4<{{T}}>();
+//% end
+//% end
+
+  var next = 0u;
+//% if PREFETCH
+//% include matmul_fetch.wgsl
+//% end
+//% if BUFFERS == 2
+  var stage = 0u;
+//% include matmul_store.wgsl
+  workgroupBarrier();
+  loop {
+    next += {{BK}}u;
+    let more = next < p.k;
+    if (more) {
+//% include matmul_fetch.wgsl
+    }
+//% include matmul_multiply.wgsl
+    if (!more) { break; }
+    stage = {{STAGE}}u - stage;
+//% include matmul_store.wgsl
+    workgroupBarrier();
+  }
+//% elif PREFETCH
+  loop {
+//% include matmul_store.wgsl
+    workgroupBarrier();
+    next += {{BK}}u;
+    let more = next < p.k;
+    if (more) {
+//% include matmul_fetch.wgsl
+    }
+//% include matmul_multiply.wgsl
+    if (!more) { break; }
+    workgroupBarrier();
+  }
+//% else
+  loop {
+//% include matmul_fetch.wgsl
+//% include matmul_store.wgsl
+    workgroupBarrier();
+//% include matmul_multiply.wgsl
+    next += {{BK}}u;
+    if (next >= p.k) { break; }
+    workgroupBarrier();
+  }
+//% end
+
+//% if SPLIT > 1
+  workgroupBarrier();
+  if (slice > 0u) {
+    let at = (slice - 1u) * {{SUMS * LANES}}u + lane;
+//% for r in 0..TM
+//% for j in 0..TN / 4
+    mm_tile[at + {{(r * TN / 4 + j) * LANES}}u] = sum_{{r}}_{{j}};
+//% end
+//% end
+  }
+  workgroupBarrier();
+  if (slice > 0u) { return; }
+//% for s in 0..SPLIT - 1
+//% for r in 0..TM
+//% for j in 0..TN / 4
+  sum_{{r}}_{{j}} += mm_tile[lane + {{((s * TM + r) * TN / 4 + j) * LANES}}u];
+//% end
+//% end
+//% end
+//% end
+  let row = x0_0 + ty * 4u;
+  let column = x0_1 + tx * 4u;
+//% for r in 0..TM
+  if (row + {{r / 4 * TY * 4 + r % 4}}u < p.m) {
+//% for j in 0..TN / 4
+    if (column + {{j * TX * 4}}u < p.n) {
+      emit4(batch, row + {{r / 4 * TY * 4 + r % 4}}u, column + {{j * TX * 4}}u, sum_{{r}}_{{j}});
+    }
+//% end
+  }
+//% end
+}

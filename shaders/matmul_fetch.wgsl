@@ -1,0 +1,60 @@
+    // The parts of the tiles at k = next, from storage into registers.
+//% for o in 0..2
+//% let X = o == 0 ? BM : BN
+//% let ALONG_K = o == 0 ? A_ALONG_K : B_ALONG_K
+//% let VEC = o == 0 ? A_VEC : B_VEC
+//% let ITEMS = ALONG_K ? X / 4 * (BK / 4) : X / 4 * BK
+//% for i in 0..(ITEMS + THREADS - 1) / THREADS
+//% if (i + 1) * THREADS > ITEMS
+    if (item_{{o}}_{{i}} < {{ITEMS}}u) {
+//% else
+    {
+//% end
+      let k0 = next + kq_{{o}}_{{i}};
+//% if ALONG_K && VEC
+//% if GUARD_K
+      let kc = min(k0, p.k - 4u);
+//% else
+      let kc = k0;
+//% end
+//% for r in 0..4
+      part_{{o}}_{{i}}_{{r}} = in{{o}}[(at_{{o}}_{{i}}_{{r}} + kc) >> 2u];
+//% end
+//% elif ALONG_K
+//% for j in 0..4
+//% if GUARD_K
+      let k_{{j}} = min(k0 + {{j}}u, p.k - 1u) * sk_{{o}};
+//% else
+      let k_{{j}} = (k0 + {{j}}u) * sk_{{o}};
+//% end
+//% end
+//% for r in 0..4
+      part_{{o}}_{{i}}_{{r}} = vec4<{{T}}>(in{{o}}[at_{{o}}_{{i}}_{{r}} + k_0], in{{o}}[at_{{o}}_{{i}}_{{r}} + k_1],
+                             in{{o}}[at_{{o}}_{{i}}_{{r}} + k_2], in{{o}}[at_{{o}}_{{i}}_{{r}} + k_3]);
+//% end
+//% else
+//% if GUARD_K
+      let kc = min(k0, p.k - 1u) * sk_{{o}};
+//% else
+      let kc = k0 * sk_{{o}};
+//% end
+//% if VEC
+      part_{{o}}_{{i}}_0 = in{{o}}[(at_{{o}}_{{i}}_0 + kc) >> 2u];
+//% else
+      part_{{o}}_{{i}}_0 = vec4<{{T}}>(in{{o}}[at_{{o}}_{{i}}_0 + kc], in{{o}}[at_{{o}}_{{i}}_1 + kc],
+                             in{{o}}[at_{{o}}_{{i}}_2 + kc], in{{o}}[at_{{o}}_{{i}}_3 + kc]);
+//% end
+//% end
+//% if GUARD_K
+//% if ALONG_K && !VEC
+      let inside = vec4<bool>(k0 < p.k, k0 + 1u < p.k, k0 + 2u < p.k, k0 + 3u < p.k);
+//% else
+      let inside = k0 < p.k;
+//% end
+//% for r in 0..ALONG_K ? 4 : 1
+      part_{{o}}_{{i}}_{{r}} = select(vec4<{{T}}>(), part_{{o}}_{{i}}_{{r}}, inside);
+//% end
+//% end
+    }
+//% end
+//% end

@@ -1,0 +1,164 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
+
+#include "base/errors.h"
+#include "kernels/matmul.h"
+
+using namespace wgt;
+using namespace wgt::kernels;
+
+namespace {
+
+/// WebGPU's defaults: every device grants them.
+rt::Limits default_limits() {
+  rt::Limits l;
+  l.max_workgroup_memory = 16384;
+  l.max_invocations = 256;
+  l.max_workgroup_x = l.max_workgroup_y = 256;
+  l.max_workgroup_z = 64;
+  l.max_groups = 65535;
+  return l;
+}
+
+rt::Limits large_limits() {
+  rt::Limits l = default_limits();
+  l.max_workgroup_memory = 49152;
+  l.max_invocations = l.max_workgroup_x = l.max_workgroup_y = 1024;
+  return l;
+}
+
+MatmulProblem row_major(int64_t m, int64_t n, int64_t k, int64_t batch = 1) {
+  return {DType::float32, batch, m, n, k, k, 1, n, 1, m * k % 4 == 0, k * n % 4 == 0};
+}
+
+const std::string kDeclarations = "struct Params { m: u32 }\n";
+
+std::string source(const rt::Limits& limits, bool software, const MatmulProblem& p,
+                   int force = -1) {
+  return matmul_source(plan_matmul(limits, software, p, force), kDeclarations);
+}
+
+/// The number after `name` in the source.
+int64_t number_after(const std::string& text, const std::string& name) {
+  const size_t at = text.find(name);
+  REQUIRE(at != std::string::npos);
+  return std::stoll(text.substr(at + name.size()));
+}
+
+}  // namespace
+
+TEST_CASE("matmul plan: batch sizes share few sources") {
+  for (bool software : {false, true})
+    for (const rt::Limits& limits : {default_limits(), large_limits()})
+      for (auto [n, k] : {std::pair{512, 784}, {10, 512}, {4096, 1024}, {7, 33}, {1000, 1001}}) {
+        std::set<std::string> sources;
+        for (int64_t m = 2; m <= 500; ++m) {
+          MatmulProblem p = row_major(m, n, k);
+          p.a_aligned = p.b_aligned = true;
+          sources.insert(source(limits, software, p));
+        }
+        CHECK(sources.size() <= 3);
+      }
+}
+
+TEST_CASE("matmul plan: no size is in the source") {
+  const std::string a = source(large_limits(), false, row_major(4096, 4096, 4096));
+  CHECK(a == source(large_limits(), false, row_major(8192, 2048, 1024)));
+  CHECK(a == source(large_limits(), false, row_major(4095, 4092, 4096)));
+  CHECK(a != source(large_limits(), false, row_major(4096, 4095, 4096)));
+  CHECK(a != source(large_limits(), false, row_major(4096, 4096, 4095)));
+}
+
+TEST_CASE("matmul plan: every variant's workgroup is what its source says") {
+  for (int v = 0; v < matmul_variant_count(); ++v) {
+    const MatmulProblem p = row_major(512, 512, 512);
+    CHECK(matmul_variant_fits(large_limits(), v));
+    const MatmulLaunch l = plan_matmul(large_limits(), false, p, v);
+    const std::string text = matmul_source(l, kDeclarations);
+    CHECK(l.wx * l.wy == number_after(text, "@workgroup_size("));
+    CHECK(number_after(text, "mm_tile: array<vec4<f32>, ") * 16 <=
+          large_limits().max_workgroup_memory);
+    CHECK(text.find("//%") == std::string::npos);
+  }
+  CHECK_THROWS_AS(matmul_variant_name(-1), Error);
+  CHECK_THROWS_AS(matmul_variant_name(matmul_variant_count()), Error);
+}
+
+TEST_CASE("matmul plan: default limits are kept") {
+  const rt::Limits limits = default_limits();
+  for (bool software : {false, true})
+    for (int64_t m : {2, 17, 64, 300, 4096})
+      for (int64_t n : {2, 64, 1000, 4096})
+        for (bool transposed : {false, true}) {
+          MatmulProblem p = row_major(m, n, 256);
+          if (transposed) {
+            p.a_rs = 1, p.a_cs = m;
+            p.b_rs = 1, p.b_cs = 256;
+          }
+          const MatmulLaunch l = plan_matmul(limits, software, p);
+          CHECK(l.wx * l.wy <= limits.max_invocations);
+          CHECK(std::max({l.gx, l.gy, l.gz}) <= limits.max_groups);
+          CHECK(number_after(matmul_source(l, kDeclarations), "mm_tile: array<vec4<f32>, ") * 16 <=
+                limits.max_workgroup_memory);
+        }
+}
+
+TEST_CASE("matmul plan: vec4 loads need unit stride, whole vec4s and alignment") {
+  const rt::Limits limits = large_limits();
+  auto vec = [&](MatmulProblem p) {
+    const MatmulLaunch l = plan_matmul(limits, false, p);
+    return std::pair{l.a_vec4, l.b_vec4};
+  };
+  using Pair = std::pair<bool, bool>;
+  const MatmulProblem base = row_major(64, 64, 64);
+  CHECK(vec(base) == Pair{true, true});
+  auto changed = [&](const std::function<void(MatmulProblem&)>& change) {
+    MatmulProblem p = base;
+    change(p);
+    return vec(p);
+  };
+  CHECK(changed([](auto& p) { p.a_aligned = false; }) == Pair{false, true});
+  CHECK(changed([](auto& p) { p.b_aligned = false; }) == Pair{true, false});
+  CHECK(changed([](auto& p) { p.a_rs = 65; }) == Pair{false, true});
+  CHECK(changed([](auto& p) { p.a_cs = 2; }) == Pair{false, true});
+  CHECK(changed([](auto& p) { p.a_cs = -1; }) == Pair{false, true});
+  CHECK(changed([](auto& p) { p.a_rs = -64; }) == Pair{true, true});
+  CHECK(changed([](auto& p) { p.a_rs = 0; }) == Pair{true, true});
+  CHECK(changed([](auto& p) { p.a_rs = 1, p.a_cs = 64; }) == Pair{true, true});
+  CHECK(changed([](auto& p) { p.b_rs = 1, p.b_cs = 64; }) == Pair{true, true});
+  CHECK(changed([](auto& p) { p.b_rs = 1, p.b_cs = 66; }) == Pair{true, false});
+  CHECK(changed([](auto& p) { p.n = 63; }) == Pair{true, false});
+  CHECK(changed([](auto& p) { p.m = 63; }) == Pair{true, true});
+  CHECK(changed([](auto& p) { p.k = 62; }) == Pair{false, true});
+}
+
+TEST_CASE("matmul plan: grids beyond the limit fold") {
+  rt::Limits limits = large_limits();
+  const int middle = 2;
+  REQUIRE(matmul_variant_name(middle) == std::string("64x64x16_8x8"));
+  auto grid = [&](int64_t tiles, int64_t batch) {
+    const MatmulLaunch l = plan_matmul(limits, false, row_major(64 * tiles, 64, 64, batch), middle);
+    return std::array{l.gx, l.gy, l.gz};
+  };
+  CHECK(grid(3, 2) == std::array{3u, 1u, 2u});
+  CHECK(grid(65535, 1) == std::array{65535u, 1u, 1u});
+  CHECK(grid(65536, 7) == std::array{32768u, 2u, 7u});
+  CHECK(grid(3, 65536) == std::array{3u, 32768u, 2u});
+  CHECK(grid(1, 70001) == std::array{1u, 35001u, 2u});
+  limits.max_groups = 10;
+  CHECK_THROWS_AS(grid(11, 11), Error);
+  CHECK_THROWS_AS(grid(101, 1), Error);
+}
+
+TEST_CASE("matmul plan: integers take the same template") {
+  for (auto [dtype, name] : {std::pair{DType::int32, "i32"}, {DType::uint32, "u32"}}) {
+    MatmulProblem p = row_major(64, 64, 64);
+    p.dtype = dtype;
+    CHECK(source(default_limits(), false, p).find("vec4<" + std::string(name) + ">") !=
+          std::string::npos);
+  }
+}
