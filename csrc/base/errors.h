@@ -25,7 +25,7 @@ enum class ErrorKind {
 
 class Error : public std::runtime_error {
  public:
-  Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind(kind) {}
+  Error(ErrorKind k, const std::string& message) : std::runtime_error(message), kind(k) {}
   ErrorKind kind;
   uint64_t requested = 0;             // bytes, out_of_memory only
   std::optional<uint64_t> available;  // bytes, where known

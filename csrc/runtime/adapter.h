@@ -13,9 +13,9 @@ struct Limits {
   uint32_t max_workgroup_memory = 0;  // bytes
   uint32_t max_invocations = 0;       // per workgroup
   uint32_t max_workgroup_x = 0, max_workgroup_y = 0, max_workgroup_z = 0;
-  uint32_t max_groups = 0;            // workgroups per dimension
-  uint32_t max_immediates = 0;        // bytes; 0 where the feature is missing
-  uint32_t storage_alignment = 256;   // of binding offsets, bytes
+  uint32_t max_groups = 0;           // workgroups per dimension
+  uint32_t max_immediates = 0;       // bytes; 0 where the feature is missing
+  uint32_t storage_alignment = 256;  // of binding offsets, bytes
   uint32_t uniform_alignment = 256;
 };
 

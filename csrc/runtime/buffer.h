@@ -11,12 +11,12 @@ class Device;
 
 struct Buffer : RefCounted {
   Device* device = nullptr;
-  void* handle = nullptr;    // WGPUBuffer
-  uint64_t bytes = 0;        // size of the wgpu buffer, a multiple of 16
-  uint64_t serial = 0;       // unique in the process; keys bind groups
-  uint64_t last_use = 0;     // stream position, for LRU
+  void* handle = nullptr;  // WGPUBuffer
+  uint64_t bytes = 0;      // size of the wgpu buffer, a multiple of 16
+  uint64_t serial = 0;     // unique in the process; keys bind groups
+  uint64_t last_use = 0;   // stream position, for LRU
   Buffer* next_dead = nullptr;
-  void on_zero();            // any thread, no lock needed
+  void on_zero();  // any thread, no lock needed
 };
 
 using BufferRef = Ref<Buffer>;

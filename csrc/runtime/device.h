@@ -1,7 +1,7 @@
 // One logical device: memory, kernels and the command stream.
 //
-// Locking: every member marked [lock] needs mutex() held by the caller. Release the GIL before taking
-// it; never take the GIL under it. Waits give the lock up while they sleep.
+// Locking: every member marked [lock] needs mutex() held by the caller. Release the GIL before
+// taking it; never take the GIL under it. Waits give the lock up while they sleep.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -26,23 +26,24 @@ struct DeviceOptions {
 
 enum class Access : uint8_t { read, read_write };
 
-/// What a compute kernel needs. WGSL binds storage buffer i as @group(0) @binding(i), the parameters
-/// as `var<immediate>` or as a uniform at @group(0) @binding(bindings.size()); entry point "main".
+/// What a compute kernel needs. WGSL binds storage buffer i as @group(0) @binding(i), the
+/// parameters as `var<immediate>` or as a uniform at @group(0) @binding(bindings.size()); entry
+/// point "main".
 struct KernelDesc {
   std::string label;
   std::string source;
   std::vector<Access> bindings;
-  uint32_t param_bytes = 0;   // multiple of 4; 0: no parameters
-  bool immediates = false;    // parameters as immediates (Device::use_immediates says)
-  bool trusted = true;        // compile without runtime checks (ignored in debug mode)
+  uint32_t param_bytes = 0;  // multiple of 4; 0: no parameters
+  bool immediates = false;   // parameters as immediates (Device::use_immediates says)
+  bool trusted = true;       // compile without runtime checks (ignored in debug mode)
 };
 
 /// A compiled kernel. The pipeline inside may be dropped by the LRU and is compiled anew on demand.
 struct Kernel;
 using KernelRef = std::shared_ptr<Kernel>;
 
-/// Host memory that will hold bytes of a buffer. `data` is valid once read_wait() returned, and stays
-/// so until the last reference dies, also after the device is lost or replaced.
+/// Host memory that will hold bytes of a buffer. `data` is valid once read_wait() returned, and
+/// stays so until the last reference dies, also after the device is lost or replaced.
 struct Readback {
   void* data = nullptr;
   uint64_t bytes = 0;
@@ -66,20 +67,22 @@ class Device {
   const Limits& limits() const;      // of this device: the granted ones
   const Features& features() const;  // the granted ones
   const DeviceOptions& options() const;
-  bool is_software() const;          // adapter type "cpu"
+  bool is_software() const;  // adapter type "cpu"
   bool use_immediates(uint32_t param_bytes) const;
-  Stats& stats();                    // [lock]
+  Stats& stats();  // [lock]
 
   /// Storage for `bytes` (at least; rounded to a size class) with unspecified contents. [lock]
   /// Raises OutOfMemoryError (after dropping the pool, waiting and one retry), DeviceLostError,
   /// and OutOfMemoryError at once above limits().max_buffer.
   BufferRef allocate(uint64_t bytes);
 
-  /// The kernel of this description: cached by source and bindings. Compiles at the first dispatch. [lock]
+  /// The kernel of this description: cached by source and bindings. Compiles at the first dispatch.
+  /// [lock]
   KernelRef kernel(KernelDesc desc);
   /// Compiles now. Raises ShaderError with line and column in the source. [lock]
   void compile(Kernel& kernel);
-  /// Number of pipelines kept; beyond it the least recently used go. Default from the settings. [lock]
+  /// Number of pipelines kept; beyond it the least recently used go. Default from the settings.
+  /// [lock]
   void set_pipeline_capacity(size_t n);
 
   /// Records one dispatch. `buffers` in binding order; `params` is copied. Submits by itself after
@@ -90,10 +93,11 @@ class Device {
   /// Copies host memory at the call; the write is ordered in the stream. `bytes` need not be a
   /// multiple of 4: the padding of the last word is zero. `offset` is a multiple of 4. [lock]
   void upload(Buffer& dst, uint64_t offset, const void* data, uint64_t bytes);
-  /// Like upload, but the caller fills the returned memory (of `bytes`, 16-aligned) before the next call
-  /// on this device; for strided sources that are packed on the way. [lock]
+  /// Like upload, but the caller fills the returned memory (of `bytes`, 16-aligned) before the next
+  /// call on this device; for strided sources that are packed on the way. [lock]
   void* upload_begin(Buffer& dst, uint64_t offset, uint64_t bytes);
-  void copy(Buffer& dst, uint64_t dst_offset, Buffer& src, uint64_t src_offset, uint64_t bytes);  // [lock]
+  void copy(Buffer& dst, uint64_t dst_offset, Buffer& src, uint64_t src_offset,
+            uint64_t bytes);  // [lock]
 
   /// Records the copy to host memory. [lock]
   ReadbackRef read_begin(Buffer& src, uint64_t offset, uint64_t bytes);

@@ -1,0 +1,116 @@
+#include "runtime/bindgroups.h"
+
+#include <algorithm>
+
+#include "runtime/errors.h"
+
+namespace wgt::rt {
+
+namespace {
+
+constexpr size_t kMaxGroups = 4096;
+
+uint64_t hash_of(uint32_t layout, Buffer* const* buffers, size_t n) {
+  uint64_t h = layout * 0x9e3779b97f4a7c15ull;
+  for (size_t i = 0; i < n; ++i) {
+    h = (h ^ buffers[i]->serial) * 0xff51afd7ed558ccdull;
+    h ^= h >> 32;
+  }
+  return h;
+}
+
+}  // namespace
+
+BindEntry* BindGroups::get(const BindLayout& layout, Buffer* const* buffers, WGPUBuffer uniforms) {
+  size_t n = layout.accesses.size();
+  uint64_t hash = hash_of(layout.id, buffers, n);
+  auto found = table_.find(hash);
+  if (found != table_.end())
+    for (BindEntry* e = found->second; e; e = e->next)
+      if (e->matches(layout.id, buffers, n)) {
+        e->last_use = core_.tick;
+        ++core_.stats.bind_group_hits;
+        return e;
+      }
+  if (count_ >= kMaxGroups) evict();
+  BindEntry* e = create(layout, buffers, uniforms);
+  e->hash = hash;
+  BindEntry*& head = table_[hash];
+  e->next = head;
+  head = e;
+  ++count_;
+  return e;
+}
+
+BindEntry* BindGroups::create(const BindLayout& layout, Buffer* const* buffers,
+                              WGPUBuffer uniforms) {
+  size_t n = layout.accesses.size();
+  std::vector<WGPUBindGroupEntry> entries(n + (layout.uniform_bytes ? 1 : 0));
+  for (size_t i = 0; i < n; ++i) {
+    entries[i].binding = static_cast<uint32_t>(i);
+    entries[i].buffer = static_cast<WGPUBuffer>(buffers[i]->handle);
+    // A size class may round a buffer up past the largest binding.
+    entries[i].size = std::min(buffers[i]->bytes, core_.limits.max_binding & ~uint64_t{3});
+  }
+  if (layout.uniform_bytes) {
+    entries[n].binding = static_cast<uint32_t>(n);
+    entries[n].buffer = uniforms;
+    entries[n].size = layout.uniform_bytes;
+  }
+  WGPUBindGroupDescriptor desc{};
+  desc.layout = layout.handle;
+  desc.entryCount = entries.size();
+  desc.entries = entries.data();
+  ErrorScope scope(core_);
+  WGPUBindGroup handle = wgpuDeviceCreateBindGroup(core_.device, &desc);
+  if (WgpuError error = scope.pop()) {
+    if (handle) wgpuBindGroupRelease(handle);
+    raise_wgpu(core_, error, "binding buffers");
+  }
+  auto* e = new BindEntry;
+  e->layout_id = layout.id;
+  e->handle = handle;
+  e->last_use = core_.tick;
+  for (size_t i = 0; i < n; ++i) {
+    auto* block = static_cast<Block*>(buffers[i]);
+    if (std::find(e->blocks.begin(), e->blocks.end(), block) == e->blocks.end())
+      block->groups.push_back(e);
+    e->blocks.push_back(block);
+  }
+  ++core_.stats.bind_groups;
+  return e;
+}
+
+void BindGroups::remove(BindEntry* entry) {
+  auto found = table_.find(entry->hash);
+  BindEntry** link = &found->second;
+  while (*link != entry) link = &(*link)->next;
+  *link = entry->next;
+  if (!found->second) table_.erase(found);
+  for (Block* block : entry->blocks) std::erase(block->groups, entry);
+  if (core_.touchable()) wgpuBindGroupRelease(entry->handle);
+  delete entry;
+  --count_;
+  ++deletions_;
+}
+
+void BindGroups::forget(Block& block) {
+  while (!block.groups.empty()) remove(block.groups.back());
+}
+
+// A quarter at a time, so that hits need no list to keep in order.
+void BindGroups::evict() {
+  std::vector<BindEntry*> all;
+  for (auto& [hash, head] : table_)
+    for (BindEntry* e = head; e; e = e->next) all.push_back(e);
+  auto quarter = all.begin() + static_cast<ptrdiff_t>(all.size() / 4);
+  std::nth_element(all.begin(), quarter, all.end(),
+                   [](BindEntry* a, BindEntry* b) { return a->last_use < b->last_use; });
+  std::for_each(all.begin(), quarter, [this](BindEntry* e) { remove(e); });
+}
+
+void BindGroups::clear() {
+  while (!table_.empty()) remove(table_.begin()->second);
+}
+
+}  // namespace wgt::rt

@@ -1,0 +1,55 @@
+#include "runtime/core.h"
+
+namespace wgt::rt {
+
+std::atomic<bool> fork_flag{false};
+
+bool forked() {
+  return fork_flag.load(std::memory_order_relaxed);
+}
+
+std::string text(WGPUStringView v) {
+  if (!v.data) return "";
+  return v.length == WGPU_STRLEN ? std::string(v.data) : std::string(v.data, v.length);
+}
+
+void Signals::lose(const std::string& why) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (reason_.empty()) reason_ = why;
+  }
+  lost.store(true, std::memory_order_release);
+}
+
+std::string Signals::reason() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return reason_;
+}
+
+void Signals::record_uncaptured(const std::string& text) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (uncaptured_.empty()) uncaptured_ = text;
+  has_uncaptured.store(true, std::memory_order_release);
+}
+
+std::string Signals::take_uncaptured() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  has_uncaptured.store(false, std::memory_order_relaxed);
+  return std::exchange(uncaptured_, {});
+}
+
+void Core::raise_lost() const {
+  if (fork_flag.load())
+    raise(ErrorKind::device_lost,
+          "GPU devices do not survive a fork: this process was forked from one that uses the GPU. "
+          "Start workers with multiprocessing's 'spawn' method");
+  raise(ErrorKind::device_lost, "device '" + adapter.name + "' is lost: " + signals->reason());
+}
+
+void Core::poison(const char* what) {
+  signals->poisoned.store(true, std::memory_order_release);
+  signals->lose(std::string("wgpu aborted in ") + what +
+                ", as it does when the driver has lost the device");
+}
+
+}  // namespace wgt::rt

@@ -1,0 +1,88 @@
+// What every part of a device shares: handles, limits, counters, and whether it is lost.
+#pragma once
+#include <atomic>
+#include <mutex>
+#include <string>
+
+#include "base/errors.h"
+#include "runtime/adapter.h"
+#include "runtime/device.h"
+#include "runtime/guard.h"
+#include "runtime/stats.h"
+#include "webgpu.h"
+
+namespace wgt::rt {
+
+/// What wgpu's callbacks write. Leaked with its device, as they may come late; they take no device
+/// lock.
+struct Signals {
+  std::atomic<bool> lost{false};
+  std::atomic<bool> poisoned{false};   // a call aborted: touch no object of this device again
+  std::atomic<uint64_t> completed{0};  // newest submission known to be done
+  std::atomic<uint64_t> events{0};     // callbacks seen: progress
+  std::atomic<bool> has_uncaptured{false};
+
+  void lose(const std::string& why);  // the first reason stays
+  std::string reason() const;
+  void record_uncaptured(const std::string& text);
+  std::string take_uncaptured();
+
+ private:
+  mutable std::mutex mutex_;  // of the strings only
+  std::string reason_, uncaptured_;
+};
+
+/// Set in the child of a fork of a process that had made a device.
+extern std::atomic<bool> fork_flag;
+
+struct Core {
+  std::mutex mutex;  // Device::mutex()
+  WGPUDevice device = nullptr;
+  WGPUQueue queue = nullptr;
+  AdapterInfo adapter;
+  DeviceOptions options;
+  Limits limits;
+  Features features;
+  Stats stats;
+  Signals* signals = new Signals;
+  uint64_t tick = 0;       // one per allocation or dispatch; orders last uses
+  uint64_t submitted = 0;  // submissions so far
+
+  bool lost() const {
+    return signals->lost.load(std::memory_order_acquire) ||
+           fork_flag.load(std::memory_order_relaxed);
+  }
+  void check() const {
+    if (lost()) [[unlikely]]
+      raise_lost();
+  }
+  [[noreturn]] void raise_lost() const;
+
+  /// Whether wgpu objects may still be released.
+  bool touchable() const {
+    return !signals->poisoned.load(std::memory_order_acquire) &&
+           !fork_flag.load(std::memory_order_relaxed);
+  }
+
+  /// A call of wgpu that may abort: false if it did, and then the device is lost.
+  template <class F>
+  bool try_call(const char* what, F&& f) {
+    if (!touchable()) return false;
+    if (guarded(what, f)) return true;
+    poison(what);
+    return false;
+  }
+  /// The same, raising DeviceLostError.
+  template <class F>
+  void call(const char* what, F&& f) {
+    if (!try_call(what, f)) raise_lost();
+  }
+  void poison(const char* what);
+};
+
+std::string text(WGPUStringView v);
+inline WGPUStringView view(const std::string& s) {
+  return {s.data(), s.size()};
+}
+
+}  // namespace wgt::rt

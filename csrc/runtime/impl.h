@@ -1,0 +1,37 @@
+// The parts of a device. Order matters: what is declared later refers to what is earlier.
+#pragma once
+#include "runtime/bindgroups.h"
+#include "runtime/core.h"
+#include "runtime/kernels.h"
+#include "runtime/pool.h"
+#include "runtime/readback.h"
+#include "runtime/staging.h"
+#include "runtime/stream.h"
+
+namespace wgt::rt {
+
+struct Device::Impl {
+  explicit Impl(Device* owner)
+      : groups(core),
+        pool(core, groups, owner),
+        kernels(core),
+        uploads(core),
+        reads(core),
+        stream(core, groups, kernels, uploads, reads) {}
+
+  Core core;
+  BindGroups groups;
+  Pool pool;
+  Kernels kernels;
+  UploadRing uploads;
+  Reads reads;
+  Stream stream;
+  Graveyard<Buffer> graveyard;
+  BufferRef poison;  // debug mode: what fresh memory is filled from
+
+  Block* allocate(uint64_t bytes);
+  void fill_with_poison(Block& block);
+  void collect();
+};
+
+}  // namespace wgt::rt

@@ -1,0 +1,42 @@
+// Compiled kernels: cached by description, the pipelines in them bounded.
+#pragma once
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/bindgroups.h"
+#include "runtime/core.h"
+
+namespace wgt::rt {
+
+struct Kernel {
+  KernelDesc desc;
+  BindLayout* layout = nullptr;
+  WGPUPipelineLayout pipeline_layout = nullptr;
+  WGPUComputePipeline pipeline = nullptr;  // null: not compiled yet, or evicted
+  uint64_t last_use = 0;
+};
+
+class Kernels {
+ public:
+  explicit Kernels(Core& core);
+  ~Kernels();
+  KernelRef get(KernelDesc desc);
+  void compile(Kernel& kernel);
+  void set_capacity(size_t n);
+
+ private:
+  BindLayout* layout_of(const KernelDesc& desc);
+  WGPUPipelineLayout pipeline_layout_of(BindLayout& layout, uint32_t immediate_bytes);
+  void check(const KernelDesc& desc) const;
+  void make_pipeline(Kernel& kernel);
+  void evict(size_t keep);
+  void sweep();
+
+  Core& core_;
+  size_t capacity_;
+  std::unordered_multimap<uint64_t, KernelRef> kernels_;
+  std::vector<std::unique_ptr<BindLayout>> layouts_;
+};
+
+}  // namespace wgt::rt

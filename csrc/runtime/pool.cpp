@@ -1,0 +1,104 @@
+#include "runtime/pool.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/settings.h"
+
+namespace wgt::rt {
+
+namespace {
+constexpr uint64_t kMiB = 1 << 20;
+std::atomic<uint64_t> next_serial{1};
+}  // namespace
+
+uint64_t size_class(uint64_t bytes, uint64_t max_buffer) {
+  auto up = [](uint64_t v, uint64_t step) { return (v + step - 1) / step * step; };
+  uint64_t size = std::max<uint64_t>(bytes, 256);
+  if (size > 64 * kMiB)
+    size = up(size, 2 * kMiB);
+  else  // eight steps to each power of two
+    size = up(size, std::max<uint64_t>(std::bit_floor(size - 1) / 8, 16));
+  if (size > max_buffer) size = std::max(up(bytes, 16), max_buffer / 16 * 16);
+  return size;
+}
+
+Block* Pool::take(uint64_t bytes) {
+  auto found = free_.find(bytes);
+  if (found == free_.end() || found->second.empty()) return nullptr;
+  Block* block = found->second.back();
+  found->second.pop_back();
+  core_.stats.pooled_bytes -= block->bytes;
+  ++core_.stats.buffer_hits;
+  return block;
+}
+
+Block* Pool::create(uint64_t bytes, WgpuError& error) {
+  WGPUBufferDescriptor desc{};
+  desc.usage = WGPUBufferUsage_Storage | WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst;
+  desc.size = bytes;
+  ErrorScope scope(core_);
+  WGPUBuffer handle = nullptr;
+  core_.call("wgpuDeviceCreateBuffer",
+             [&] { handle = wgpuDeviceCreateBuffer(core_.device, &desc); });
+  error = scope.pop();
+  if (error || !handle) {
+    if (handle) wgpuBufferRelease(handle);
+    if (!error) error = {WGPUErrorType_OutOfMemory, "out of memory"};
+    return nullptr;
+  }
+  auto* block = new Block;
+  block->device = owner_;
+  block->handle = handle;
+  block->bytes = bytes;
+  block->serial = next_serial.fetch_add(1, std::memory_order_relaxed);
+  ++core_.stats.buffers;
+  return block;
+}
+
+void Pool::used(Block* block) {
+  block->last_use = ++core_.tick;
+  core_.stats.live_bytes += block->bytes;
+  core_.stats.peak_bytes = std::max(core_.stats.peak_bytes, core_.stats.live_bytes);
+}
+
+void Pool::give(Block* block) {
+  core_.stats.live_bytes -= block->bytes;
+  core_.stats.pooled_bytes += block->bytes;
+  block->last_use = ++core_.tick;
+  free_[block->bytes].push_back(block);
+}
+
+void Pool::trim(uint64_t keep) {
+  while (core_.stats.pooled_bytes > keep) {
+    std::deque<Block*>* oldest = nullptr;
+    for (auto it = free_.begin(); it != free_.end();) {
+      if (it->second.empty()) {
+        it = free_.erase(it);
+        continue;
+      }
+      if (!oldest || it->second.front()->last_use < oldest->front()->last_use) oldest = &it->second;
+      ++it;
+    }
+    if (!oldest) return;
+    Block* block = oldest->front();
+    oldest->pop_front();
+    core_.stats.pooled_bytes -= block->bytes;
+    drop(block);
+  }
+}
+
+void Pool::trim_to_limit() {
+  uint64_t limit = static_cast<uint64_t>(settings().pool_limit_mb) * kMiB;
+  if (!limit) limit = std::max(core_.stats.peak_bytes / 4, 256 * kMiB);
+  if (core_.stats.pooled_bytes > limit) trim(limit);
+}
+
+// Released, not destroyed: recorded commands may still refer to it.
+void Pool::drop(Block* block) {
+  groups_.forget(*block);
+  if (core_.touchable()) wgpuBufferRelease(static_cast<WGPUBuffer>(block->handle));
+  delete block;
+}
+
+}  // namespace wgt::rt

@@ -1,0 +1,41 @@
+// Free buffers by size class. Reuse needs no waiting: later commands of the stream run later.
+#pragma once
+#include <deque>
+#include <map>
+
+#include "runtime/bindgroups.h"
+#include "runtime/core.h"
+#include "runtime/errors.h"
+
+namespace wgt::rt {
+
+/// The size of the buffer that serves a request: at most 12.5 % more, beyond 256 bytes.
+uint64_t size_class(uint64_t bytes, uint64_t max_buffer);
+
+class Pool {
+ public:
+  Pool(Core& core, BindGroups& groups, Device* owner)
+      : core_(core), groups_(groups), owner_(owner) {}
+  /// A free block of exactly this class, or nothing.
+  Block* take(uint64_t bytes);
+  /// A new one; nothing and the error where wgpu refuses.
+  Block* create(uint64_t bytes, WgpuError& error);
+  /// Takes back what nobody refers to.
+  void give(Block* block);
+  /// Drops the blocks unused for longest until `keep` bytes are left. wgpu keeps what recorded
+  /// commands refer to until they are done.
+  void trim(uint64_t keep);
+  /// The configured cap.
+  void trim_to_limit();
+  void used(Block* block);  // counts it as live
+
+ private:
+  void drop(Block* block);
+
+  Core& core_;
+  BindGroups& groups_;
+  Device* owner_;
+  std::map<uint64_t, std::deque<Block*>> free_;  // newest last
+};
+
+}  // namespace wgt::rt

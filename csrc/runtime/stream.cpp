@@ -1,0 +1,163 @@
+#include "runtime/stream.h"
+
+#include "base/settings.h"
+#include "runtime/errors.h"
+#include "runtime/native.h"
+#include "runtime/wait.h"
+
+namespace wgt::rt {
+
+namespace {
+constexpr uint64_t kMaxInFlight = 8;
+}
+
+Stream::~Stream() {
+  core_.try_call("release of the encoder", [this] {
+    if (pass_) wgpuComputePassEncoderRelease(pass_);
+    if (encoder_) wgpuCommandEncoderRelease(encoder_);
+  });
+}
+
+void Stream::open_encoder() {
+  if (!encoder_) encoder_ = wgpuDeviceCreateCommandEncoder(core_.device, nullptr);
+}
+
+void Stream::open_pass(const char*) {
+  open_encoder();
+  pass_ = wgpuCommandEncoderBeginComputePass(encoder_, nullptr);
+  pipeline_ = nullptr;
+  group_ = nullptr;
+}
+
+void Stream::close_pass() {
+  if (!pass_) return;
+  wgpuComputePassEncoderEnd(pass_);
+  wgpuComputePassEncoderRelease(std::exchange(pass_, nullptr));
+}
+
+void Stream::dispatch(Kernel& kernel, Buffer* const* buffers, const void* params, uint32_t x,
+                      uint32_t y, uint32_t z) {
+  core_.check();
+  if (!x || !y || !z) return;
+  uint32_t most = core_.limits.max_groups;
+  if (x > most || y > most || z > most) [[unlikely]]
+    internal_error(kernel.desc.label + ": too many workgroups");
+  if (!kernel.pipeline) [[unlikely]]
+    kernels_.compile(kernel);
+  kernel.last_use = ++core_.tick;
+  uint32_t offset = 0;
+  bool uniforms = kernel.layout->uniform_bytes != 0;
+  if (uniforms) {
+    params_.buffer();
+    if (params_.full()) submit();
+    offset = params_.push(params, kernel.desc.param_bytes);
+  }
+  if (!pass_) open_pass(nullptr);
+  if (pipeline_ != kernel.pipeline) {
+    wgpuComputePassEncoderSetPipeline(pass_, kernel.pipeline);
+    pipeline_ = kernel.pipeline;
+  }
+  bind(kernel, buffers, offset);
+  if (kernel.desc.immediates && kernel.desc.param_bytes)
+    wgpuComputePassEncoderSetImmediates(pass_, 0, params, kernel.desc.param_bytes);
+  wgpuComputePassEncoderDispatchWorkgroups(pass_, x, y, z);
+  ++core_.stats.dispatches;
+  if (++dispatches_ >= settings().submit_dispatches) submit();
+}
+
+void Stream::bind(Kernel& kernel, Buffer* const* buffers, uint32_t offset) {
+  const BindLayout& layout = *kernel.layout;
+  bool dynamic = layout.uniform_bytes != 0;
+  BindEntry* group = nullptr;
+  if (group_ && group_deletions_ == groups_.deletions() &&
+      group_->matches(layout.id, buffers, layout.accesses.size())) {
+    group = group_;
+    group->last_use = core_.tick;
+    ++core_.stats.bind_group_hits;
+    if (!dynamic || offset == offset_) return;
+  } else {
+    group = groups_.get(layout, buffers, dynamic ? params_.buffer() : nullptr);
+  }
+  wgpuComputePassEncoderSetBindGroup(pass_, 0, group->handle, dynamic ? 1 : 0,
+                                     dynamic ? &offset : nullptr);
+  group_ = group;
+  group_deletions_ = groups_.deletions();
+  offset_ = offset;
+}
+
+void Stream::copy(WGPUBuffer dst, uint64_t dst_offset, WGPUBuffer src, uint64_t src_offset,
+                  uint64_t bytes) {
+  close_pass();
+  open_encoder();
+  wgpuCommandEncoderCopyBufferToBuffer(encoder_, src, src_offset, dst, dst_offset, bytes);
+}
+
+void Stream::submit() {
+  core_.check();
+  if (!encoder_) return;
+  WGPUCommandBuffer buffers[2] = {};
+  size_t count = 0;
+  WgpuError error;
+  {
+    ErrorScope scope(core_);
+    finish(buffers, count);
+    error = scope.pop();
+  }
+  if (core_.signals->has_uncaptured.load(std::memory_order_acquire)) {
+    std::string text = core_.signals->take_uncaptured();
+    if (!error) error = {WGPUErrorType_Validation, text};
+  }
+  dispatches_ = 0;
+  if (error || core_.lost()) {
+    for (size_t i = 0; i < count; ++i)
+      if (buffers[i]) wgpuCommandBufferRelease(buffers[i]);
+    uploads_.discard();
+    reads_.discard();
+    raise_wgpu(core_, error, "the recorded work was refused and dropped");
+  }
+  send(buffers, count);
+}
+
+// Parameters go in a command buffer of their own, before the rest.
+void Stream::finish(WGPUCommandBuffer out[2], size_t& count) {
+  close_pass();
+  auto end = [&](WGPUCommandEncoder encoder) {
+    out[count++] = wgpuCommandEncoderFinish(encoder, nullptr);
+    wgpuCommandEncoderRelease(encoder);
+  };
+  if (!params_.empty()) {
+    WGPUCommandEncoder head = wgpuDeviceCreateCommandEncoder(core_.device, nullptr);
+    params_.record(head, uploads_);
+    end(head);
+  }
+  end(std::exchange(encoder_, nullptr));
+}
+
+void Stream::send(const WGPUCommandBuffer* buffers, size_t count) {
+  uploads_.before_submit();
+  uint64_t number = ++core_.submitted;
+  WGPUQueueWorkDoneCallbackInfo done{};
+  done.mode = WGPUCallbackMode_AllowSpontaneous;
+  done.userdata1 = core_.signals;
+  done.userdata2 = reinterpret_cast<void*>(static_cast<uintptr_t>(number));
+  done.callback = [](WGPUQueueWorkDoneStatus, WGPUStringView, void* p, void* n) {
+    auto* signals = static_cast<Signals*>(p);
+    uint64_t mine = reinterpret_cast<uintptr_t>(n);
+    uint64_t newest = signals->completed.load();
+    while (newest < mine && !signals->completed.compare_exchange_weak(newest, mine)) {
+    }
+    signals->events.fetch_add(1, std::memory_order_relaxed);
+  };
+  core_.call("wgpuQueueSubmit", [&] {
+    native::submit(core_.queue, count, buffers);
+    for (size_t i = 0; i < count; ++i) wgpuCommandBufferRelease(buffers[i]);
+    wgpuQueueOnSubmittedWorkDone(core_.queue, done);
+  });
+  ++core_.stats.submits;
+  uploads_.after_submit();
+  reads_.after_submit();
+  if (number - core_.signals->completed.load() > kMaxInFlight)
+    wait_until(core_, [&] { return number - core_.signals->completed.load() <= kMaxInFlight; });
+}
+
+}  // namespace wgt::rt

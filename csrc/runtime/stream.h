@@ -1,0 +1,56 @@
+// The command stream: one encoder, many dispatches to a pass, many to a submission.
+#pragma once
+#include "runtime/bindgroups.h"
+#include "runtime/core.h"
+#include "runtime/kernels.h"
+#include "runtime/params.h"
+#include "runtime/readback.h"
+#include "runtime/staging.h"
+
+namespace wgt::rt {
+
+class Stream {
+ public:
+  Stream(Core& core, BindGroups& groups, Kernels& kernels, UploadRing& uploads, Reads& reads)
+      : core_(core),
+        groups_(groups),
+        kernels_(kernels),
+        uploads_(uploads),
+        reads_(reads),
+        params_(core) {}
+  ~Stream();
+
+  void dispatch(Kernel& kernel, Buffer* const* buffers, const void* params, uint32_t x, uint32_t y,
+                uint32_t z);
+  void copy(WGPUBuffer dst, uint64_t dst_offset, WGPUBuffer src, uint64_t src_offset,
+            uint64_t bytes);
+  /// Work that fails wgpu's validation is dropped, all that was recorded since the last submission,
+  /// and raises Error.
+  void submit();
+  bool idle() const { return core_.signals->completed.load() >= core_.submitted; }
+
+ private:
+  void open_pass(const char* label);
+  void close_pass();
+  void open_encoder();
+  void bind(Kernel& kernel, Buffer* const* buffers, uint32_t offset);
+  void finish(WGPUCommandBuffer out[2], size_t& count);
+  void send(const WGPUCommandBuffer* buffers, size_t count);
+
+  Core& core_;
+  BindGroups& groups_;
+  Kernels& kernels_;
+  UploadRing& uploads_;
+  Reads& reads_;
+  ParamArena params_;
+  WGPUCommandEncoder encoder_ = nullptr;
+  WGPUComputePassEncoder pass_ = nullptr;
+  // What the open pass has set.
+  WGPUComputePipeline pipeline_ = nullptr;
+  BindEntry* group_ = nullptr;
+  uint64_t group_deletions_ = 0;
+  uint32_t offset_ = 0;
+  int dispatches_ = 0;  // since the last submission
+};
+
+}  // namespace wgt::rt

@@ -1,0 +1,41 @@
+// Waiting for the GPU without ever blocking in wgpu: its own waits have no time limit.
+#pragma once
+#include <chrono>
+
+#include "runtime/core.h"
+
+namespace wgt::rt {
+
+class Waiter {
+ public:
+  explicit Waiter(Core& core);
+  /// Lets callbacks fire. Raises DeviceLostError, also when nothing has moved for the time limit.
+  void poll();
+  /// Yields at first, then sleeps longer and longer. Touches nothing that needs the device lock.
+  void pause();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Core& core_;
+  Clock::time_point start_ = Clock::now(), last_progress_ = start_;
+  uint64_t events_;
+  int sleep_us_ = 20;
+};
+
+/// Polls until done() holds. Gives `lock` up during the pauses, where there is one.
+template <class Done>
+void wait_until(Core& core, Done&& done, Lock* lock = nullptr) {
+  if (done()) return;
+  Waiter waiter(core);
+  for (;;) {
+    core.check();
+    waiter.poll();
+    if (done()) return;
+    if (lock) lock->unlock();
+    waiter.pause();
+    if (lock) lock->lock();
+    if (done()) return;
+  }
+}
+
+}  // namespace wgt::rt
