@@ -36,8 +36,10 @@ import os, sys, sysconfig
 sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))
 PY
     # A loader without a driver is as good as none: ask for a device.
-    "$python" tools/vulkan_check.py >/dev/null 2>&1 ||
-      printf '%s\n' libvulkan1 mesa-vulkan-drivers
+    local found=0
+    "$python" tools/vulkan_check.py >/dev/null 2>&1 || found=$?
+    [[ $found -eq 0 ]] || echo mesa-vulkan-drivers
+    [[ $found -ne 1 ]] || echo libvulkan1
   fi
   echo 'int main() {}' | "${CXX:-c++}" -std=c++20 -x c++ -fsyntax-only - 2>/dev/null || echo g++
   if wants test; then # the fault injection layer's headers

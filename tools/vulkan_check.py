@@ -1,4 +1,4 @@
-"""Exit 0 when the Vulkan loader finds a device, and print what it found. Standard library only."""
+"""Print the Vulkan devices; exit 1 without a loader, 2 without a device. Standard library only."""
 
 import ctypes
 import sys
@@ -51,7 +51,7 @@ def main() -> int:
         print(f"no Vulkan loader: {error}")
         return 1
     print("Vulkan devices: " + (", ".join(found) or "none"))
-    return 0 if found else 1
+    return 0 if found else 2
 
 
 if __name__ == "__main__":
