@@ -88,7 +88,7 @@ void BindGroups::remove(BindEntry* entry) {
   *link = entry->next;
   if (!found->second) table_.erase(found);
   for (Block* block : entry->blocks) std::erase(block->groups, entry);
-  if (core_.touchable()) wgpuBindGroupRelease(entry->handle);
+  core_.release("wgpuBindGroupRelease", [&] { wgpuBindGroupRelease(entry->handle); });
   delete entry;
   --count_;
   ++deletions_;

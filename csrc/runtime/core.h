@@ -78,6 +78,16 @@ struct Core {
     if (!try_call(what, f)) raise_lost();
   }
   void poison(const char* what);
+
+  /// For releases. A device that is lost but not poisoned may still panic at them.
+  template <class F>
+  void release(const char* what, F&& f) {
+    if (!touchable()) return;
+    if (lost())
+      try_call(what, f);
+    else
+      f();
+  }
 };
 
 std::string text(WGPUStringView v);

@@ -138,7 +138,6 @@ Device::~Device() {
   WGPUDevice device = core.device;
   WGPUQueue queue = core.queue;
   Signals* signals = core.signals;
-  core.stats.live_bytes = 0;
   for (Buffer* b = d.graveyard.take_all(); b;) {
     Buffer* next = b->next_dead;
     d.pool.give(static_cast<Block*>(b));

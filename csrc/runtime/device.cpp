@@ -193,8 +193,8 @@ ReadbackRef Device::read_begin(Buffer& src, uint64_t offset, uint64_t bytes) {
   impl_->core.check();
   uint64_t shift = offset % 4;
   check_range("read", src, offset - shift, bytes + shift);
+  if (!bytes) return std::make_shared<Readback>();
   ReadbackRef out = impl_->reads.begin(bytes, shift);
-  if (!bytes) return out;
   impl_->stream.copy(out->impl->chunk->buffer, 0, handle(src), offset - shift, up4(bytes + shift));
   impl_->reads.recorded(*out);
   return out;

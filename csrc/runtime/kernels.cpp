@@ -128,6 +128,7 @@ void Kernels::compile(Kernel& kernel) {
     make_pipeline(kernel);
   else
     run_on_big_stack([&] { make_pipeline(kernel); });
+  kernel.serial = next_serial_++;
   ++core_.stats.pipelines;
   ++core_.stats.live_pipelines;
 }
@@ -179,7 +180,7 @@ void Kernels::evict(size_t keep) {
     if (!oldest) return;
     WGPUComputePipeline pipeline = std::exchange(oldest->pipeline, nullptr);
     --core_.stats.live_pipelines;
-    core_.try_call("wgpuComputePipelineRelease", [&] { wgpuComputePipelineRelease(pipeline); });
+    core_.release("wgpuComputePipelineRelease", [&] { wgpuComputePipelineRelease(pipeline); });
   }
 }
 

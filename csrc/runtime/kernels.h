@@ -14,6 +14,7 @@ struct Kernel {
   BindLayout* layout = nullptr;
   WGPUPipelineLayout pipeline_layout = nullptr;
   WGPUComputePipeline pipeline = nullptr;  // null: not compiled yet, or evicted
+  uint64_t serial = 0;                     // of the pipeline: handles come again, serials don't
   uint64_t last_use = 0;
 };
 
@@ -35,6 +36,7 @@ class Kernels {
 
   Core& core_;
   size_t capacity_;
+  uint64_t next_serial_ = 1;
   std::unordered_multimap<uint64_t, KernelRef> kernels_;
   std::vector<std::unique_ptr<BindLayout>> layouts_;
 };

@@ -97,7 +97,8 @@ void Pool::trim_to_limit() {
 // Released, not destroyed: recorded commands may still refer to it.
 void Pool::drop(Block* block) {
   groups_.forget(*block);
-  if (core_.touchable()) wgpuBufferRelease(static_cast<WGPUBuffer>(block->handle));
+  core_.release("wgpuBufferRelease",
+                [&] { wgpuBufferRelease(static_cast<WGPUBuffer>(block->handle)); });
   delete block;
 }
 

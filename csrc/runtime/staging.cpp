@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "runtime/errors.h"
+#include "runtime/native.h"
 #include "runtime/wait.h"
 
 namespace wgt::rt {
@@ -24,13 +25,13 @@ UploadRing::~UploadRing() {
 
 UploadRing::Slot UploadRing::take(uint64_t bytes) {
   uint64_t need = (bytes + 15) / 16 * 16;
-  recorded_bytes_ += need;
   if (need > kShared) {
     // Powers of two up to 32 MiB are common and pooled; larger ones come from upload_begin only.
     uint64_t size = need <= 32 * kMiB ? std::bit_ceil(need) : (need + kMiB - 1) / kMiB * kMiB;
     size = std::max(std::min(size, core_.limits.max_buffer / 16 * 16), need);
     Chunk* c = acquire(size);
     c->used = need;
+    recorded_bytes_ += need;
     recorded_.push_back(c);
     return {c->buffer, 0, c->memory};
   }
@@ -41,6 +42,7 @@ UploadRing::Slot UploadRing::take(uint64_t bytes) {
   if (!current_) current_ = acquire(kSmallChunk);
   uint64_t offset = current_->used;
   current_->used += need;
+  recorded_bytes_ += need;
   return {current_->buffer, offset, current_->memory + offset};
 }
 
@@ -55,6 +57,10 @@ UploadRing::Chunk* UploadRing::acquire(uint64_t size) {
     return c;
   };
   if (Chunk* c = find()) return c;
+  if (!busy_.empty()) {  // a poll is far cheaper than fresh memory, which wgpu fills with zeros
+    core_.call("wgpuDevicePoll", [this] { native::poll(core_.device); });
+    if (Chunk* c = find()) return c;
+  }
   if (total_bytes_ + size > kBudget) trim(0);
   while (total_bytes_ + size > kBudget && !busy_.empty()) {
     Chunk* oldest = busy_.front();

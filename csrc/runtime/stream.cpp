@@ -25,7 +25,7 @@ void Stream::open_encoder() {
 void Stream::open_pass(const char*) {
   open_encoder();
   pass_ = wgpuCommandEncoderBeginComputePass(encoder_, nullptr);
-  pipeline_ = nullptr;
+  pipeline_ = 0;
   group_ = nullptr;
 }
 
@@ -53,9 +53,9 @@ void Stream::dispatch(Kernel& kernel, Buffer* const* buffers, const void* params
     offset = params_.push(params, kernel.desc.param_bytes);
   }
   if (!pass_) open_pass(nullptr);
-  if (pipeline_ != kernel.pipeline) {
+  if (pipeline_ != kernel.serial) {
     wgpuComputePassEncoderSetPipeline(pass_, kernel.pipeline);
-    pipeline_ = kernel.pipeline;
+    pipeline_ = kernel.serial;
   }
   bind(kernel, buffers, offset);
   if (kernel.desc.immediates && kernel.desc.param_bytes)

@@ -46,7 +46,7 @@ class Stream {
   WGPUCommandEncoder encoder_ = nullptr;
   WGPUComputePassEncoder pass_ = nullptr;
   // What the open pass has set.
-  WGPUComputePipeline pipeline_ = nullptr;
+  uint64_t pipeline_ = 0;  // serial
   BindEntry* group_ = nullptr;
   uint64_t group_deletions_ = 0;
   uint32_t offset_ = 0;
