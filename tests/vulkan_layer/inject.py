@@ -90,8 +90,10 @@ class Injector:
 
     def env(self) -> dict[str, str]:
         """The environment of a process whose driver fails on request."""
+        path = os.pathsep.join(filter(None, [str(HERE.parent), os.environ.get("PYTHONPATH")]))
         return {
             **os.environ,
+            "PYTHONPATH": path,
             "VK_LAYER_PATH": str(layer_folder()),
             "VK_INSTANCE_LAYERS": LAYER,
             "WGT_INJECT_FILE": str(self.path),
