@@ -10,6 +10,8 @@ TEST_ENV := LP_NUM_THREADS=1 NODEVICE_SELECT=1
 CXX_FILES = $(shell find csrc tests/cpp tests/preload tests/vulkan_layer benches tools \
               -name '*.cpp' -o -name '*.h' -o -name '*.c')
 CMAKE = $(firstword $(wildcard $(VENV)/bin/cmake) cmake)
+# The runtime's fault tests need the layer that fails calls on request.
+INJECT = $(if $(filter Linux,$(shell uname -s)),$(PY) tests/vulkan_layer/inject.py)
 export VENV BUILD_DIR
 
 .PHONY: help demo test setup setup-dev test-cpp test-python lint format stub soak bench docs wheel clean
@@ -33,7 +35,7 @@ test: setup test-cpp test-python
 test-cpp: setup
 	$(CMAKE) -S . -B $(BUILD_DIR) -DWGTENSOR_BUILD_TESTS=ON >/dev/null
 	$(CMAKE) --build $(BUILD_DIR) --target wgt_tests
-	$(TEST_ENV) $(BUILD_DIR)/tests/cpp/wgt_tests
+	$(TEST_ENV) $(INJECT) $(BUILD_DIR)/tests/cpp/wgt_tests
 
 test-python: setup
 	$(TEST_ENV) $(PY) -m pytest -n $(JOBS) $(ARGS)
@@ -59,6 +61,9 @@ bench: setup
 	$(CMAKE) -S . -B $(BUILD_DIR) -DWGTENSOR_BUILD_BENCH=ON >/dev/null
 	$(CMAKE) --build $(BUILD_DIR) --target benches
 	@set -e; for b in $(BUILD_DIR)/benches/*; do echo "== $$(basename $$b)"; $$b $(ARGS); done
+
+docs: setup
+	$(TEST_ENV) $(PY) tools/check_docs.py
 
 wheel: setup
 	$(PY) -m pip wheel -q --no-deps --no-build-isolation --config-settings=build-dir=$(BUILD_DIR) -w dist .

@@ -5,7 +5,8 @@
         injector.lose_device(after=20)           # the 21st submit or wait from now
         injector.fail_allocation(after=0, times=3, min_bytes=1 << 20)
 
-The child can also arm failures itself, by `Injector(os.environ["WGT_INJECT_FILE"])`.
+`python inject.py COMMAND...` runs a command with nothing armed. A child can arm failures itself, by
+`Injector(os.environ["WGT_INJECT_FILE"])`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import os
 import shutil
 import struct
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from types import TracebackType
@@ -159,3 +161,12 @@ class Injector:
 
     def _set(self, name: str, value: int) -> None:
         struct.pack_into("=i", self._map, 4 * FIELDS.index(name), value)
+
+
+def main() -> int:
+    with Injector() as injector:
+        return subprocess.run(sys.argv[1:], env=injector.env(), check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
