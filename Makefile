@@ -60,7 +60,7 @@ soak: setup
 bench: setup
 	$(CMAKE) -S . -B $(BUILD_DIR) -DWGTENSOR_BUILD_BENCH=ON >/dev/null
 	$(CMAKE) --build $(BUILD_DIR) --target benches
-	@set -e; for b in $(BUILD_DIR)/benches/*; do echo "== $$(basename $$b)"; $$b $(ARGS); done
+	@set -e; for b in $(BUILD_DIR)/benches/*; do [ -x $$b ] || continue; echo "== $$(basename $$b)"; $$b $(ARGS); done
 
 docs: setup
 	$(TEST_ENV) $(PY) tools/check_docs.py
