@@ -10,10 +10,18 @@ namespace {
 
 constexpr size_t kMaxGroups = 4096;
 
-uint64_t hash_of(uint32_t layout, Buffer* const* buffers, size_t n) {
+uint64_t key(const Buffer* b) {
+  return b->serial;
+}
+uint64_t key(const Window& w) {
+  return w.buffer->serial * 31 + w.offset * 7 + w.bytes;
+}
+
+template <class Binding>
+uint64_t hash_of(uint32_t layout, Binding* bindings, size_t n) {
   uint64_t h = layout * 0x9e3779b97f4a7c15ull;
   for (size_t i = 0; i < n; ++i) {
-    h = (h ^ buffers[i]->serial) * 0xff51afd7ed558ccdull;
+    h = (h ^ key(bindings[i])) * 0xff51afd7ed558ccdull;
     h ^= h >> 32;
   }
   return h;
@@ -21,19 +29,23 @@ uint64_t hash_of(uint32_t layout, Buffer* const* buffers, size_t n) {
 
 }  // namespace
 
-BindEntry* BindGroups::get(const BindLayout& layout, Buffer* const* buffers, WGPUBuffer uniforms) {
+template <class Binding>
+BindEntry* BindGroups::get(const BindLayout& layout, Binding* bindings, WGPUBuffer uniforms) {
   size_t n = layout.accesses.size();
-  uint64_t hash = hash_of(layout.id, buffers, n);
+  uint64_t hash = hash_of(layout.id, bindings, n);
   auto found = table_.find(hash);
   if (found != table_.end())
     for (BindEntry* e = found->second; e; e = e->next)
-      if (e->matches(layout.id, buffers, n)) {
+      if (e->matches(layout.id, bindings, n)) {
         e->last_use = core_.tick;
         ++core_.stats.bind_group_hits;
         return e;
       }
   if (count_ >= kMaxGroups) evict();
-  BindEntry* e = create(layout, buffers, uniforms);
+  std::vector<Window> windows(n);
+  for (size_t i = 0; i < n; ++i) windows[i] = window(bindings[i]);
+  BindEntry* e = create(layout, windows.data(), uniforms);
+  if constexpr (std::is_same_v<Binding, const Window>) e->windows = windows;
   e->hash = hash;
   BindEntry*& head = table_[hash];
   e->next = head;
@@ -42,15 +54,23 @@ BindEntry* BindGroups::get(const BindLayout& layout, Buffer* const* buffers, WGP
   return e;
 }
 
-BindEntry* BindGroups::create(const BindLayout& layout, Buffer* const* buffers,
+template BindEntry* BindGroups::get(const BindLayout&, Buffer* const*, WGPUBuffer);
+template BindEntry* BindGroups::get(const BindLayout&, const Window*, WGPUBuffer);
+
+// A size class may round a buffer up past the largest binding.
+Window BindGroups::window(Buffer* whole) const {
+  return {whole, 0, std::min(whole->bytes, core_.limits.max_binding & ~uint64_t{3})};
+}
+
+BindEntry* BindGroups::create(const BindLayout& layout, const Window* windows,
                               WGPUBuffer uniforms) {
   size_t n = layout.accesses.size();
   std::vector<WGPUBindGroupEntry> entries(n + (layout.uniform_bytes ? 1 : 0));
   for (size_t i = 0; i < n; ++i) {
     entries[i].binding = static_cast<uint32_t>(i);
-    entries[i].buffer = static_cast<WGPUBuffer>(buffers[i]->handle);
-    // A size class may round a buffer up past the largest binding.
-    entries[i].size = std::min(buffers[i]->bytes, core_.limits.max_binding & ~uint64_t{3});
+    entries[i].buffer = static_cast<WGPUBuffer>(windows[i].buffer->handle);
+    entries[i].offset = windows[i].offset;
+    entries[i].size = windows[i].bytes;
   }
   if (layout.uniform_bytes) {
     entries[n].binding = static_cast<uint32_t>(n);
@@ -72,7 +92,7 @@ BindEntry* BindGroups::create(const BindLayout& layout, Buffer* const* buffers,
   e->handle = handle;
   e->last_use = core_.tick;
   for (size_t i = 0; i < n; ++i) {
-    auto* block = static_cast<Block*>(buffers[i]);
+    auto* block = static_cast<Block*>(windows[i].buffer);
     if (std::find(e->blocks.begin(), e->blocks.end(), block) == e->blocks.end())
       block->groups.push_back(e);
     e->blocks.push_back(block);

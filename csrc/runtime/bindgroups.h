@@ -31,13 +31,22 @@ struct BindEntry {
   uint32_t layout_id = 0;
   uint64_t last_use = 0;
   WGPUBindGroup handle = nullptr;
-  std::vector<Block*> blocks;  // in binding order
-  BindEntry* next = nullptr;   // of the same hash
+  std::vector<Block*> blocks;   // in binding order
+  std::vector<Window> windows;  // the same, where parts of buffers are bound
+  BindEntry* next = nullptr;    // of the same hash
 
   bool matches(uint32_t id, Buffer* const* buffers, size_t n) const {
-    if (layout_id != id || blocks.size() != n) return false;
+    if (layout_id != id || blocks.size() != n || !windows.empty()) return false;
     for (size_t i = 0; i < n; ++i)
       if (blocks[i] != buffers[i]) return false;
+    return true;
+  }
+  bool matches(uint32_t id, const Window* parts, size_t n) const {
+    if (layout_id != id || windows.size() != n) return false;
+    for (size_t i = 0; i < n; ++i)
+      if (windows[i].buffer != parts[i].buffer || windows[i].offset != parts[i].offset ||
+          windows[i].bytes != parts[i].bytes)
+        return false;
     return true;
   }
 };
@@ -46,14 +55,17 @@ class BindGroups {
  public:
   explicit BindGroups(Core& core) : core_(core) {}
   /// `uniforms` holds the parameters, where the layout has them.
-  BindEntry* get(const BindLayout& layout, Buffer* const* buffers, WGPUBuffer uniforms);
+  template <class Binding>  // Buffer* const: whole buffers, or const Window
+  BindEntry* get(const BindLayout& layout, Binding* bindings, WGPUBuffer uniforms);
   void forget(Block& block);
   void clear();
   /// Counts deletions: a kept BindEntry* is good while this stays.
   uint64_t deletions() const { return deletions_; }
 
  private:
-  BindEntry* create(const BindLayout& layout, Buffer* const* buffers, WGPUBuffer uniforms);
+  BindEntry* create(const BindLayout& layout, const Window* windows, WGPUBuffer uniforms);
+  Window window(Buffer* whole) const;
+  Window window(const Window& part) const { return part; }
   void remove(BindEntry* entry);
   void evict();
 

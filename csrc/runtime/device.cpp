@@ -148,6 +148,11 @@ void Device::dispatch(Kernel& kernel, Buffer* const* buffers, const void* params
   impl_->stream.dispatch(kernel, buffers, params, x, y, z);
 }
 
+void Device::dispatch(Kernel& kernel, const Window* windows, const void* params, uint32_t x,
+                      uint32_t y, uint32_t z) {
+  impl_->stream.dispatch(kernel, windows, params, x, y, z);
+}
+
 void* Device::upload_begin(Buffer& dst, uint64_t offset, uint64_t bytes) {
   Impl& d = *impl_;
   d.core.check();

@@ -42,6 +42,13 @@ struct KernelDesc {
 struct Kernel;
 using KernelRef = std::shared_ptr<Kernel>;
 
+/// A part of a buffer to bind, for tensors above limits().max_binding.
+struct Window {
+  Buffer* buffer = nullptr;
+  uint64_t offset = 0;  // a multiple of limits().storage_alignment
+  uint64_t bytes = 0;   // a multiple of 4, at most limits().max_binding
+};
+
 /// Host memory that will hold bytes of a buffer. `data` is valid once read_wait() returned, and
 /// stays so until the last reference dies, also after the device is lost or replaced.
 struct Readback {
@@ -89,6 +96,8 @@ class Device {
   /// enough dispatches, bytes or work. Raises DeviceLostError. [lock]
   void dispatch(Kernel& kernel, Buffer* const* buffers, const void* params, uint32_t x, uint32_t y,
                 uint32_t z);
+  void dispatch(Kernel& kernel, const Window* windows, const void* params, uint32_t x, uint32_t y,
+                uint32_t z);  // [lock]
 
   /// Copies host memory at the call; the write is ordered in the stream. `bytes` need not be a
   /// multiple of 4: the padding of the last word is zero. `offset` is a multiple of 4. [lock]

@@ -22,7 +22,7 @@ void Stream::open_encoder() {
   if (!encoder_) encoder_ = wgpuDeviceCreateCommandEncoder(core_.device, nullptr);
 }
 
-void Stream::open_pass(const char*) {
+void Stream::open_pass() {
   open_encoder();
   pass_ = wgpuCommandEncoderBeginComputePass(encoder_, nullptr);
   pipeline_ = 0;
@@ -35,8 +35,9 @@ void Stream::close_pass() {
   wgpuComputePassEncoderRelease(std::exchange(pass_, nullptr));
 }
 
-void Stream::dispatch(Kernel& kernel, Buffer* const* buffers, const void* params, uint32_t x,
-                      uint32_t y, uint32_t z) {
+template <class Binding>
+void Stream::dispatch(Kernel& kernel, Binding* bindings, const void* params, uint32_t x, uint32_t y,
+                      uint32_t z) {
   core_.check();
   if (!x || !y || !z) return;
   uint32_t most = core_.limits.max_groups;
@@ -52,12 +53,12 @@ void Stream::dispatch(Kernel& kernel, Buffer* const* buffers, const void* params
     if (params_.full()) submit();
     offset = params_.push(params, kernel.desc.param_bytes);
   }
-  if (!pass_) open_pass(nullptr);
+  if (!pass_) open_pass();
   if (pipeline_ != kernel.serial) {
     wgpuComputePassEncoderSetPipeline(pass_, kernel.pipeline);
     pipeline_ = kernel.serial;
   }
-  bind(kernel, buffers, offset);
+  bind(kernel, bindings, offset);
   if (kernel.desc.immediates && kernel.desc.param_bytes)
     wgpuComputePassEncoderSetImmediates(pass_, 0, params, kernel.desc.param_bytes);
   wgpuComputePassEncoderDispatchWorkgroups(pass_, x, y, z);
@@ -65,18 +66,22 @@ void Stream::dispatch(Kernel& kernel, Buffer* const* buffers, const void* params
   if (++dispatches_ >= settings().submit_dispatches) submit();
 }
 
-void Stream::bind(Kernel& kernel, Buffer* const* buffers, uint32_t offset) {
+template void Stream::dispatch(Kernel&, Buffer* const*, const void*, uint32_t, uint32_t, uint32_t);
+template void Stream::dispatch(Kernel&, const Window*, const void*, uint32_t, uint32_t, uint32_t);
+
+template <class Binding>
+void Stream::bind(Kernel& kernel, Binding* bindings, uint32_t offset) {
   const BindLayout& layout = *kernel.layout;
   bool dynamic = layout.uniform_bytes != 0;
   BindEntry* group = nullptr;
   if (group_ && group_deletions_ == groups_.deletions() &&
-      group_->matches(layout.id, buffers, layout.accesses.size())) {
+      group_->matches(layout.id, bindings, layout.accesses.size())) {
     group = group_;
     group->last_use = core_.tick;
     ++core_.stats.bind_group_hits;
     if (!dynamic || offset == offset_) return;
   } else {
-    group = groups_.get(layout, buffers, dynamic ? params_.buffer() : nullptr);
+    group = groups_.get(layout, bindings, dynamic ? params_.buffer() : nullptr);
   }
   wgpuComputePassEncoderSetBindGroup(pass_, 0, group->handle, dynamic ? 1 : 0,
                                      dynamic ? &offset : nullptr);

@@ -20,7 +20,8 @@ class Stream {
         params_(core) {}
   ~Stream();
 
-  void dispatch(Kernel& kernel, Buffer* const* buffers, const void* params, uint32_t x, uint32_t y,
+  template <class Binding>  // Buffer* const: whole buffers, or const Window
+  void dispatch(Kernel& kernel, Binding* bindings, const void* params, uint32_t x, uint32_t y,
                 uint32_t z);
   void copy(WGPUBuffer dst, uint64_t dst_offset, WGPUBuffer src, uint64_t src_offset,
             uint64_t bytes);
@@ -30,10 +31,11 @@ class Stream {
   bool idle() const { return core_.signals->completed.load() >= core_.submitted; }
 
  private:
-  void open_pass(const char* label);
+  void open_pass();
   void close_pass();
   void open_encoder();
-  void bind(Kernel& kernel, Buffer* const* buffers, uint32_t offset);
+  template <class Binding>
+  void bind(Kernel& kernel, Binding* bindings, uint32_t offset);
   void finish(WGPUCommandBuffer out[2], size_t& count);
   void send(const WGPUCommandBuffer* buffers, size_t count);
 

@@ -10,6 +10,11 @@
 #include <thread>
 #include <vector>
 
+#ifndef _WIN32
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
 #include "base/settings.h"
 #include "runtime/device.h"
 
@@ -501,3 +506,61 @@ TEST_CASE("log and version") {
   CHECK(take_log().empty());
   CHECK(!forked());
 }
+
+TEST_CASE("parts of a buffer, and buffers above the binding limit") {
+  Device& device = shared();
+  uint64_t step = std::max<uint64_t>(device.limits().storage_alignment, 256);
+  BufferRef b, big;
+  {
+    Lock lock(device.mutex());
+    b = device.allocate(step * 4);
+    std::vector<float> zero(step);
+    device.upload(*b, 0, zero.data(), step * 4);
+    KernelRef k = device.kernel(add_kernel(device));
+    AddParams p{64, 2.0f};
+    Window w{b.get(), step, 256};
+    for (int i = 0; i < 3; ++i) device.dispatch(*k, &w, &p, 1, 1, 1);
+    w = {b.get(), 2 * step, 256};
+    device.dispatch(*k, &w, &p, 1, 1, 1);
+    add(device, *k, *b, 64, 1.0f);  // whole
+    if (device.limits().max_binding + 4096 < device.limits().max_buffer &&
+        device.limits().max_binding < 200 << 20) {
+      big = device.allocate(device.limits().max_binding + 4096);
+      device.upload(*big, 0, zero.data(), 256);
+      add(device, *k, *big, 64, 1.0f);
+    }
+  }
+  std::vector<float> got = read<float>(device, *b, step);
+  CHECK(got[0] == 1.0f);
+  CHECK(got[64] == (step == 256 ? 6.0f : 0.0f));
+  CHECK(got[step / 4] == 6.0f);
+  CHECK(got[step / 2] == 2.0f);
+  CHECK(got[step / 2 + 64] == 0.0f);
+  if (big) CHECK(read<float>(device, *big, 64) == std::vector<float>(64, 1.0f));
+}
+
+#ifndef _WIN32
+TEST_CASE("a forked child raises and does not hang") {
+  Device& device = shared();
+  {
+    Lock lock(device.mutex());
+    device.synchronize(lock);
+  }
+  pid_t child = fork();
+  if (child == 0) {
+    bool raised = forked();
+    try {
+      device.check();
+      raised = false;
+    } catch (const Error& e) {
+      raised = raised && e.kind == ErrorKind::device_lost &&
+               std::string(e.what()).find("spawn") != std::string::npos;
+    }
+    _exit(raised ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
+  CHECK(!forked());
+}
+#endif
