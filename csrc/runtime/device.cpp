@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/errors.h"
+#include "runtime/hostcopy.h"
 #include "runtime/impl.h"
 #include "runtime/native.h"
 #include "runtime/wait.h"
@@ -172,7 +173,7 @@ void Device::upload(Buffer& dst, uint64_t offset, const void* data, uint64_t byt
   auto* from = static_cast<const char*>(data);
   while (bytes) {
     uint64_t piece = std::min(bytes, kUploadPiece);
-    std::memcpy(upload_begin(dst, offset, piece), from, piece);
+    host_copy(upload_begin(dst, offset, piece), from, piece);
     if (piece == kUploadPiece) submit();  // the GPU copies this piece while we fill the next
     offset += piece;
     from += piece;
