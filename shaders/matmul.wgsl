@@ -140,6 +140,21 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 //% end
   let row = x0_0 + ty * 4u;
   let column = x0_1 + tx * 4u;
+//% if EMIT_LOOP
+  // One copy of the epilogue's code: it may be long, and compilers take their time.
+  var sums: array<vec4<{{T}}>, {{SUMS}}>;
+//% for r in 0..TM
+//% for j in 0..TN / 4
+  sums[{{r * (TN / 4) + j}}] = sum_{{r}}_{{j}};
+//% end
+//% end
+  for (var i = 0u; i < {{SUMS}}u; i++) {
+    let r_i = i / {{TN / 4}}u;
+    let r = row + r_i / 4u * {{TY * 4}}u + r_i % 4u;
+    let c = column + i % {{TN / 4}}u * {{TX * 4}}u;
+    if (r < p.m && c < p.n) { emit4(batch, r, c, sums[i]); }
+  }
+//% else
 //% for r in 0..TM
   if (row + {{r / 4 * TY * 4 + r % 4}}u < p.m) {
 //% for j in 0..TN / 4
@@ -148,5 +163,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
 //% end
   }
+//% end
 //% end
 }

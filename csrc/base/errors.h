@@ -14,6 +14,7 @@ enum class ErrorKind {
   index,
   value,
   type,
+  overflow,
   device_not_found,
   device_mismatch,
   out_of_memory,

@@ -9,31 +9,42 @@
 namespace wgt::kernels {
 namespace {
 
-/// See shaders/matmul.wgsl. The names say tile, results per thread, and slices (s) or stages (d).
+/// See shaders/matmul.wgsl. The names say tile, results per thread, and what is special: s slices,
+/// d two stages, e emitted by a loop.
 struct Variant {
   const char* name;
-  int bm, bn, bk;  // the tile
-  int tm, tn;      // results per thread
-  int split;       // slices of threads along k
-  int lx, ly;      // lanes of a block
-  bool prefetch;   // the next tile is read while this one is multiplied
-  int buffers;     // tiles in workgroup memory
-  int unroll;      // flat steps along k
-  bool pad;        // rows of a transposed operand are padded against bank conflicts
+  int bm, bn, bk;          // the tile
+  int tm, tn;              // results per thread
+  int split;               // slices of threads along k
+  int lx, ly;              // lanes of a block
+  int unroll;              // flat steps along k
+  bool prefetch = true;    // the next tile is read while this one is multiplied
+  bool pad = true;         // rows of a transposed operand are padded against bank conflicts
+  bool emit_loop = false;  // one copy of the epilogue, results spilled for it
+  int buffers = 1;         // tiles in workgroup memory
 };
 
+// Tile and lanes are the result of sweeps: on an H100 for the first ones; on llvmpipe for cpu_*,
+// which likes many results per thread, few barriers and little code (a flat epilogue halves the
+// speed).
 constexpr Variant kVariants[] = {
-    {"128x128x16_16x8", 128, 128, 16, 16, 8, 1, 8, 4, true, 1, 16, true},
-    {"128x128x8_16x8", 128, 128, 8, 16, 8, 1, 8, 4, true, 1, 8, true},
-    {"64x64x16_8x8", 64, 64, 16, 8, 8, 1, 8, 4, true, 1, 16, true},
-    {"256x64x8_16x8_d2", 256, 64, 8, 16, 8, 1, 8, 4, true, 2, 8, true},
-    {"128x128x16_8x16", 128, 128, 16, 8, 16, 1, 8, 4, true, 1, 16, true},
-    {"128x64x16_8x8", 128, 64, 16, 8, 8, 1, 8, 4, true, 1, 16, true},
-    {"64x32x32_8x4_s4", 64, 32, 32, 8, 4, 4, 8, 4, true, 1, 8, true},
-    {"32x32x32_4x4_s4", 32, 32, 32, 4, 4, 4, 8, 4, true, 1, 8, true},
-    {"16x16x64_4x4_s8", 16, 16, 64, 4, 4, 8, 4, 4, true, 1, 8, true},
-    {"cpu_128x128x16_16x16", 128, 128, 16, 16, 16, 1, 8, 8, false, 1, 4, false},
-    {"cpu_32x32x16_4x4", 32, 32, 16, 4, 4, 1, 8, 8, false, 1, 4, false},
+    {"128x128x16_16x8", 128, 128, 16, 16, 8, 1, 8, 4, 16},
+    {"128x128x16_16x8_e", 128, 128, 16, 16, 8, 1, 8, 4, 16, true, true, true},
+    {"128x128x8_16x8", 128, 128, 8, 16, 8, 1, 8, 4, 8},
+    {"128x128x16_8x16", 128, 128, 16, 8, 16, 1, 8, 4, 16},
+    {"128x128x16_8x8", 128, 128, 16, 8, 8, 1, 8, 4, 16},
+    {"256x64x8_16x8_d", 256, 64, 8, 16, 8, 1, 8, 4, 8, true, true, false, 2},
+    {"128x64x16_8x8", 128, 64, 16, 8, 8, 1, 8, 4, 16},
+    {"64x64x16_8x8", 64, 64, 16, 8, 8, 1, 8, 4, 16},
+    {"64x64x16_8x8_e", 64, 64, 16, 8, 8, 1, 8, 4, 16, true, true, true},
+    {"64x64x16_8x8_s2", 64, 64, 16, 8, 8, 2, 8, 4, 8},
+    {"64x64x32_8x8_s4", 64, 64, 32, 8, 8, 4, 8, 4, 8},
+    {"64x32x32_8x4_s4", 64, 32, 32, 8, 4, 4, 8, 4, 8},
+    {"32x32x32_4x4_s4", 32, 32, 32, 4, 4, 4, 8, 4, 8},
+    {"16x16x64_4x4_s8", 16, 16, 64, 4, 4, 8, 4, 4, 8},
+    {"cpu_128x128x16_16x16", 128, 128, 16, 16, 16, 1, 2, 4, 1, false, false, true},
+    {"cpu_64x64x16_8x8", 64, 64, 16, 8, 8, 1, 8, 8, 1, false, false, true},
+    {"cpu_16x16x32_8x8_s4", 16, 16, 32, 8, 8, 4, 2, 2, 1, false, false, true},
 };
 constexpr int kCount = static_cast<int>(std::size(kVariants));
 
@@ -59,15 +70,29 @@ int64_t tiles(const Variant& v, const MatmulProblem& p) {
   return div_up(p.m, v.bm) * div_up(p.n, v.bn);
 }
 
-int choose(const rt::Limits& limits, bool software, const MatmulProblem& p) {
-  static const int big = index_of("128x128x16_16x8"), middle = index_of("64x64x16_8x8"),
-                   small = index_of("32x32x32_4x4_s4"), cpu_big = index_of("cpu_128x128x16_16x16"),
-                   cpu_small = index_of("cpu_32x32x16_4x4");
-  if (software) return p.m > 32 && p.n > 32 ? cpu_big : cpu_small;
-  // The largest tile that still fills a large GPU.
-  if (matmul_variant_fits(limits, big) && tiles(kVariants[big], p) * p.batch >= 256) return big;
-  if (tiles(kVariants[middle], p) * p.batch >= 256) return middle;
-  return small;
+/// In order of preference: the largest tile that still gives a large GPU enough workgroups.
+struct Choice {
+  const char* name;
+  int64_t workgroups;
+};
+constexpr Choice kGpu[] = {{"128x128x16_16x8", 256}, {"64x64x16_8x8", 256}, {"32x32x32_4x4_s4", 0}};
+
+int choose_gpu(const rt::Limits& limits, const MatmulProblem& p) {
+  for (const Choice& c : kGpu) {
+    const int v = index_of(c.name);
+    if (matmul_variant_fits(limits, v) && tiles(kVariants[v], p) * p.batch >= c.workgroups)
+      return v;
+  }
+  return index_of(std::prev(std::end(kGpu))->name);
+}
+
+int choose_software(const MatmulProblem& p) {
+  if (std::min(p.m, p.n) <= 16) return index_of("cpu_16x16x32_8x8_s4");
+  // The big tile takes 0.7 s to compile, the middle one 0.2 s: small work does not earn it back.
+  const double work = static_cast<double>(p.batch) * static_cast<double>(p.m) *
+                      static_cast<double>(p.n) * static_cast<double>(p.k);
+  const bool big = std::min(p.m, p.n) > 64 && work >= 32e6;
+  return index_of(big ? "cpu_128x128x16_16x16" : "cpu_64x64x16_8x8");
 }
 
 /// How one operand is read. x is its kept dimension: rows of A, columns of B.
@@ -106,7 +131,7 @@ void set_grid(MatmulLaunch& l, const rt::Limits& limits, int64_t tiles, int64_t 
 MatmulLaunch plan_matmul(const rt::Limits& limits, bool software_adapter, const MatmulProblem& p,
                          int force) {
   MatmulLaunch l;
-  l.variant = force >= 0 ? force : choose(limits, software_adapter, p);
+  l.variant = force >= 0 ? force : software_adapter ? choose_software(p) : choose_gpu(limits, p);
   if (!matmul_variant_fits(limits, l.variant))
     raise(ErrorKind::unsupported, "[matmul] no kernel fits this adapter's limits");
   const Variant& v = kVariants[l.variant];
@@ -128,6 +153,7 @@ MatmulLaunch plan_matmul(const rt::Limits& limits, bool software_adapter, const 
                              {"UNROLL", v.unroll}})
     l.vars.set(name, value);
   l.vars.set("PREFETCH", v.prefetch);
+  l.vars.set("EMIT_LOOP", v.emit_loop);
   l.vars.set("PAD_0", v.pad && a.along_k);
   l.vars.set("PAD_1", v.pad && b.along_k);
   l.vars.set("A_ALONG_K", a.along_k);

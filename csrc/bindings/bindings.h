@@ -1,0 +1,65 @@
+// What the binding files share.
+#pragma once
+#include <pybind11/pybind11.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace wgt::bind {
+
+namespace py = pybind11;
+
+// module.cpp calls these; each registers one part of _core.
+void init_errors(py::module_& m);
+void init_device(py::module_& m);
+void init_tensor(py::module_& m, py::class_<Tensor>& t);
+void init_operators(py::module_& m, py::class_<Tensor>& t);
+void init_indexing(py::class_<Tensor>& t);
+void init_host(py::module_& m, py::class_<Tensor>& t);
+
+/// A device as Python sees it: an adapter whose logical device is made at first use.
+struct PyDevice {
+  const rt::AdapterInfo* adapter;
+  graph::Engine* engine_ = nullptr;
+  bool own = false;  // made by Device(...), not the adapter's shared one
+  graph::Engine& engine();
+  std::string name() const;
+};
+/// The device that `o` names: a Device, a selector, or None for the default one.
+std::shared_ptr<PyDevice> to_device(py::handle o);
+std::shared_ptr<PyDevice> device_of(graph::Engine& e);
+
+/// Python callables that the facade registers once.
+struct Hooks {
+  py::object dtypes;      // tuple of DType objects, by code
+  py::object as_operand;  // (object, device) -> Tensor or NotImplemented
+};
+Hooks& hooks();
+
+py::object dtype_object(DType t);
+DType to_dtype(py::handle o);  // a DType object; raises DTypeError
+Dims to_dims(const char* op, py::handle o);  // an int or a sequence of ints
+std::optional<std::vector<int64_t>> to_axes(const char* op, py::handle o);
+py::tuple to_tuple(const Dims& d);
+
+/// An operand of an elementwise operation; nothing where the object is none.
+std::optional<Operand> to_operand(py::handle o, graph::Engine* device);
+std::optional<Scalar> to_scalar(py::handle o);
+
+/// A result on its way to Python; in debug mode it remembers the Python line.
+Tensor made(Tensor t);
+
+/// Runs f without the GIL.
+template <class F>
+auto unlocked(F&& f) {
+  py::gil_scoped_release release;
+  return f();
+}
+
+/// Forwards wgpu's messages to logging, if there are any.
+void forward_log();
+
+}  // namespace wgt::bind

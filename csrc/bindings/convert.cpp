@@ -1,0 +1,100 @@
+// Python objects to and from the core's types.
+#include "base/settings.h"
+#include "bindings/bindings.h"
+
+namespace wgt::bind {
+
+py::object dtype_object(DType t) { return hooks().dtypes[py::int_(static_cast<int>(t))]; }
+
+DType to_dtype(py::handle o) {
+  py::object code = py::getattr(o, "_code", py::none());
+  if (code.is_none()) raise(ErrorKind::type, "expected a wgtensor dtype, not " + py::cast<std::string>(py::repr(o)));
+  return static_cast<DType>(py::cast<int>(code));
+}
+
+Dims to_dims(const char* op, py::handle o) {
+  Dims d;
+  auto add = [&](py::handle item) {
+    if (!PyIndex_Check(item.ptr()) || PyBool_Check(item.ptr()))
+      raise(ErrorKind::type, std::string("[") + op + "] a shape is an int or a sequence of ints, not " +
+                                 py::cast<std::string>(py::repr(o)));
+    d.push_back(py::cast<int64_t>(py::int_(py::reinterpret_borrow<py::object>(item))));
+  };
+  if (PyIndex_Check(o.ptr())) {
+    add(o);
+  } else if (PySequence_Check(o.ptr()) && !PyUnicode_Check(o.ptr())) {
+    for (py::handle item : py::reinterpret_borrow<py::sequence>(o)) add(item);
+  } else {
+    add(o);
+  }
+  return d;
+}
+
+std::optional<std::vector<int64_t>> to_axes(const char* op, py::handle o) {
+  if (o.is_none()) return std::nullopt;
+  std::vector<int64_t> axes;
+  auto add = [&](py::handle item) {
+    if (!PyIndex_Check(item.ptr()) || PyBool_Check(item.ptr()))
+      raise(ErrorKind::type, std::string("[") + op + "] axis is an int, a tuple of ints or None, not " +
+                                 py::cast<std::string>(py::repr(o)));
+    axes.push_back(py::cast<int64_t>(py::int_(py::reinterpret_borrow<py::object>(item))));
+  };
+  if (PyTuple_Check(o.ptr()) || PyList_Check(o.ptr()))
+    for (py::handle item : py::reinterpret_borrow<py::sequence>(o)) add(item);
+  else
+    add(o);
+  return axes;
+}
+
+py::tuple to_tuple(const Dims& d) {
+  py::tuple t(d.size());
+  for (int i = 0; i < d.size(); ++i) t[static_cast<size_t>(i)] = py::int_(d[i]);
+  return t;
+}
+
+std::optional<Scalar> to_scalar(py::handle o) {
+  PyObject* p = o.ptr();
+  if (PyBool_Check(p)) return Scalar{Kind::b, p == Py_True ? 1.0 : 0.0, p == Py_True};
+  if (PyFloat_Check(p)) return Scalar{Kind::f, PyFloat_AS_DOUBLE(p), 0};
+  if (PyLong_Check(p)) {
+    int overflow = 0;
+    int64_t v = PyLong_AsLongLongAndOverflow(p, &overflow);
+    if (overflow == 0) return Scalar{Kind::i, static_cast<double>(v), v};
+    double f = PyLong_AsDouble(p);
+    if (PyErr_Occurred()) throw py::error_already_set();
+    return Scalar{Kind::u, f, 0};
+  }
+  // NumPy's scalars are as weak as Python's.
+  static py::handle generic = py::module_::import("numpy").attr("generic").release();
+  if (PyObject_IsInstance(p, generic.ptr()) == 1) {
+    py::object item = o.attr("item")();
+    if (PyBool_Check(item.ptr()) || PyFloat_Check(item.ptr()) || PyLong_Check(item.ptr())) return to_scalar(item);
+  }
+  return std::nullopt;
+}
+
+std::optional<Operand> to_operand(py::handle o, graph::Engine* device) {
+  if (py::isinstance<Tensor>(o)) return py::cast<Tensor&>(o);
+  if (auto s = to_scalar(o)) return *s;
+  py::object converted = hooks().as_operand(o, device ? py::cast(device_of(*device)) : py::none());
+  if (py::isinstance<Tensor>(converted)) return py::cast<Tensor&>(converted);
+  return std::nullopt;
+}
+
+Tensor made(Tensor t) {
+  if (settings().debug && t.node()) {
+    if (PyFrameObject* frame = PyEval_GetFrame()) {
+      PyCodeObject* code = PyFrame_GetCode(frame);
+      auto where = std::make_shared<std::string>(
+          py::cast<std::string>(py::handle(code->co_filename)) + ":" + std::to_string(PyFrame_GetLineNumber(frame)));
+      Py_DECREF(code);
+      unlocked([&] {
+        rt::Lock l = t.engine().lock();
+        t.node()->origin = where;
+      });
+    }
+  }
+  return t;
+}
+
+}  // namespace wgt::bind

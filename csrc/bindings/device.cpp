@@ -1,0 +1,193 @@
+#include <map>
+#include <mutex>
+
+#include "base/settings.h"
+#include "bindings/bindings.h"
+
+namespace wgt::bind {
+
+namespace {
+
+rt::DeviceOptions options_from_settings() {
+  return {settings().limits == "default", settings().debug};
+}
+
+// One shared device per adapter. The mutex is taken without the GIL.
+std::mutex& shared_mutex() {
+  static std::mutex m;
+  return m;
+}
+std::map<int, graph::Engine*>& shared_engines() {
+  static auto* m = new std::map<int, graph::Engine*>();
+  return *m;
+}
+
+std::shared_ptr<PyDevice>& default_device() {
+  static auto* d = new std::shared_ptr<PyDevice>();
+  return *d;
+}
+
+std::shared_ptr<PyDevice> select(const std::string& selector) {
+  const rt::AdapterInfo& a = unlocked([&]() -> const rt::AdapterInfo& { return rt::choose_adapter(selector); });
+  return std::make_shared<PyDevice>(PyDevice{&a, nullptr, false});
+}
+
+py::dict limits_dict(const rt::Limits& l) {
+  py::dict d;
+  d["max_buffer"] = l.max_buffer;
+  d["max_binding"] = l.max_binding;
+  d["max_storage_buffers"] = l.max_storage_buffers;
+  d["max_workgroup_memory"] = l.max_workgroup_memory;
+  d["max_invocations"] = l.max_invocations;
+  d["max_workgroup_x"] = l.max_workgroup_x;
+  d["max_workgroup_y"] = l.max_workgroup_y;
+  d["max_workgroup_z"] = l.max_workgroup_z;
+  d["max_groups"] = l.max_groups;
+  d["max_immediates"] = l.max_immediates;
+  return d;
+}
+
+py::list features_list(const rt::Features& f) {
+  py::list l;
+  for (const std::string& name : rt::feature_names(f)) l.append(name);
+  return l;
+}
+
+py::dict stats_dict(PyDevice& d) {
+  graph::Engine& e = d.engine();
+  rt::Stats s = unlocked([&] { return e.stats(); });
+  py::dict out;
+#define STAT(name) out[#name] = s.name;
+  WGT_STATS(STAT)
+#undef STAT
+  return out;
+}
+
+}  // namespace
+
+graph::Engine& PyDevice::engine() {
+  if (engine_) return *engine_;
+  engine_ = unlocked([&] {
+    std::lock_guard<std::mutex> l(shared_mutex());
+    graph::Engine*& shared = shared_engines()[adapter->index];
+    if (!shared) shared = graph::Engine::create(*adapter, options_from_settings());
+    return shared;
+  });
+  forward_log();
+  return *engine_;
+}
+
+std::string PyDevice::name() const {
+  return engine_ ? engine_->name() : "gpu:" + std::to_string(adapter->index);
+}
+
+std::shared_ptr<PyDevice> device_of(graph::Engine& e) {
+  const rt::AdapterInfo& a = rt::adapters().at(static_cast<size_t>(e.adapter().index));
+  return std::make_shared<PyDevice>(PyDevice{&a, &e, false});
+}
+
+std::shared_ptr<PyDevice> to_device(py::handle o) {
+  if (o.is_none()) {
+    if (!default_device()) default_device() = select(settings().device);
+    return default_device();
+  }
+  if (py::isinstance<py::str>(o)) {
+    std::string s = py::cast<std::string>(o);
+    for (graph::Engine* e : graph::engines())
+      if (e->name() == s) return device_of(*e);
+    return select(s);
+  }
+  if (py::isinstance<PyDevice>(o)) return py::cast<std::shared_ptr<PyDevice>>(o);
+  raise(ErrorKind::type, "device must be a Device, a selector string or None, not " +
+                             py::cast<std::string>(py::str(py::type::of(o).attr("__name__"))));
+}
+
+void forward_log() {
+  auto messages = rt::take_log();
+  if (messages.empty()) return;
+  py::object logger = py::module_::import("logging").attr("getLogger")("wgtensor.wgpu");
+  constexpr const char* methods[] = {"error", "error", "warning", "info", "debug", "debug"};
+  for (const auto& [level, text] : messages)
+    logger.attr(methods[level >= 0 && level <= 5 ? level : 0])("%s", text);
+}
+
+void init_device(py::module_& m) {
+  py::class_<PyDevice, std::shared_ptr<PyDevice>> d(m, "Device", "An adapter, and the logical device on it.");
+  d.def(py::init([](py::object selector) {
+          std::string s = selector.is_none() ? settings().device : py::cast<std::string>(selector);
+          auto dev = select(s);
+          dev->own = true;
+          dev->engine_ = unlocked([&] { return graph::Engine::create(*dev->adapter, options_from_settings()); });
+          forward_log();
+          return dev;
+        }),
+        py::arg("selector") = py::none(),
+        "A new logical device on the adapter that `selector` names (index, 'gpu:0', backend, 'cpu', part of a name).\n\n"
+        "Raises DeviceNotFoundError.");
+  d.def_property_readonly("name", [](PyDevice& s) { return s.adapter->name; }, "The adapter's name.");
+  d.def_property_readonly("backend", [](PyDevice& s) { return s.adapter->backend; });
+  d.def_property_readonly("type", [](PyDevice& s) { return s.adapter->type; },
+                          "'discrete', 'integrated', 'virtual', 'cpu' or 'unknown'.");
+  d.def_property_readonly("vendor", [](PyDevice& s) { return s.adapter->vendor; });
+  d.def_property_readonly("driver", [](PyDevice& s) { return s.adapter->driver; });
+  d.def_property_readonly("index", [](PyDevice& s) { return s.adapter->index; });
+  d.def_property_readonly("memory", [](PyDevice&) { return py::none(); }, "Bytes of device memory; None: unknown.");
+  d.def_property_readonly("limits", [](PyDevice& s) {
+    return limits_dict(s.engine_ ? s.engine_->device().limits() : s.adapter->limits);
+  }, "The device's limits once it is made, else the adapter's.");
+  d.def_property_readonly("features", [](PyDevice& s) {
+    return features_list(s.engine_ ? s.engine_->device().features() : s.adapter->features);
+  });
+  d.def_property_readonly("lost", [](PyDevice& s) { return s.engine_ && s.engine_->device().lost(); });
+  d.def("destroy", [](PyDevice& s) {
+    graph::Engine& e = s.engine();
+    unlocked([&] { e.destroy(); });
+  }, "Loses the device on purpose.");
+  d.def("recover", [](PyDevice& s) {
+    graph::Engine& e = s.engine();
+    unlocked([&] { e.recover(); });
+  }, "Makes the device anew; tensors of the old one raise DeviceLostError.");
+  d.def("synchronize", [](PyDevice& s) {
+    graph::Engine& e = s.engine();
+    unlocked([&] {
+      rt::Lock l = e.lock();
+      e.flush({});
+      e.device().synchronize(l);
+    });
+    forward_log();
+  }, "Waits until all work is done.");
+  d.def("empty_cache", [](PyDevice& s) {
+    graph::Engine& e = s.engine();
+    unlocked([&] {
+      rt::Lock l = e.lock();
+      e.collect();
+      e.device().empty_cache();
+    });
+  }, "Gives unused buffers back to the driver.");
+  d.def("stats", &stats_dict, "Counters since the device was made, and bytes in use.");
+  d.def("__str__", &PyDevice::name);
+  d.def("__repr__", [](PyDevice& s) {
+    return "Device('" + s.name() + "', name='" + s.adapter->name + "', backend='" + s.adapter->backend + "', type='" + s.adapter->type + "')";
+  });
+  d.def("__eq__", [](PyDevice& s, py::object o) {
+    if (py::isinstance<py::str>(o)) return s.name() == py::cast<std::string>(o);
+    if (!py::isinstance<PyDevice>(o)) return false;
+    return s.name() == py::cast<PyDevice&>(o).name();
+  });
+  d.def("__hash__", [](PyDevice& s) { return py::hash(py::str(s.name())); });
+
+  m.def("devices", [] {
+    py::list l;
+    for (const rt::AdapterInfo& a : unlocked([]() -> const std::vector<rt::AdapterInfo>& { return rt::adapters(); }))
+      l.append(std::make_shared<PyDevice>(PyDevice{&a, nullptr, false}));
+    return l;
+  }, "Every adapter, best first.");
+  m.def("default_device", [] { return to_device(py::none()); });
+  m.def("set_default_device", [](py::object o) {
+    default_device() = o.is_none() ? nullptr : to_device(o);
+  }, py::arg("device"));
+  m.def("wgpu_version", &rt::wgpu_version);
+  m.def("set_log_level", &rt::set_log_level, py::arg("level"));
+}
+
+}  // namespace wgt::bind

@@ -1,0 +1,84 @@
+// C++ errors as Python exceptions: each derives from WgtensorError and from the built-in that fits.
+#include <map>
+
+#include "bindings/bindings.h"
+
+namespace wgt::bind {
+
+namespace {
+
+struct Entry {
+  ErrorKind kind;
+  const char *name, *base, *doc;
+};
+
+constexpr Entry kEntries[] = {
+    {ErrorKind::shape, "ShapeError", "ValueError", "Shapes that do not fit together."},
+    {ErrorKind::dtype, "DTypeError", "TypeError", "A dtype that the operation or the device does not have."},
+    {ErrorKind::device_not_found, "DeviceNotFoundError", "RuntimeError", "No adapter, or none that the selector names."},
+    {ErrorKind::device_mismatch, "DeviceMismatchError", "ValueError", "Operands on different devices."},
+    {ErrorKind::out_of_memory, "OutOfMemoryError", "MemoryError",
+     "The device has no room: `requested` bytes, of `available` (or None where unknown)."},
+    {ErrorKind::device_lost, "DeviceLostError", "RuntimeError",
+     "The device is gone; device.recover() makes it anew. Its tensors are lost."},
+    {ErrorKind::shader, "ShaderError", "ValueError", "A shader that does not compile, at `line` and `column`."},
+    {ErrorKind::workgroup_size, "InvalidWorkgroupSizeError", "ValueError", "A workgroup above the device's limits."},
+    {ErrorKind::unsupported, "UnsupportedError", "NotImplementedError", "Something that wgtensor or the device cannot do."},
+};
+
+std::map<ErrorKind, py::handle>& types() {
+  static auto* t = new std::map<ErrorKind, py::handle>();
+  return *t;
+}
+
+py::handle generic;
+
+void raise_python(const Error& e) {
+  switch (e.kind) {
+    case ErrorKind::index: PyErr_SetString(PyExc_IndexError, e.what()); return;
+    case ErrorKind::value: PyErr_SetString(PyExc_ValueError, e.what()); return;
+    case ErrorKind::type: PyErr_SetString(PyExc_TypeError, e.what()); return;
+    case ErrorKind::overflow: PyErr_SetString(PyExc_OverflowError, e.what()); return;
+    default: break;
+  }
+  auto it = types().find(e.kind);
+  py::handle type = it == types().end() ? generic : it->second;
+  py::object instance = type(e.what());
+  if (e.kind == ErrorKind::out_of_memory) {
+    instance.attr("requested") = e.requested;
+    instance.attr("available") = e.available ? py::object(py::int_(*e.available)) : py::none();
+  }
+  if (e.kind == ErrorKind::shader) {
+    instance.attr("line") = e.line;
+    instance.attr("column") = e.column;
+  }
+  PyErr_SetObject(type.ptr(), instance.ptr());
+}
+
+}  // namespace
+
+void init_errors(py::module_& m) {
+  auto make = [&](const char* name, py::tuple bases, const char* doc) {
+    py::dict members;
+    members["__doc__"] = doc;
+    members["__module__"] = "wgtensor";
+    py::object type = py::reinterpret_steal<py::object>(
+        PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyType_Type), "sOO", name, bases.ptr(), members.ptr()));
+    if (!type) throw py::error_already_set();
+    m.attr(name) = type;
+    return type.release();  // lives as long as the process
+  };
+  py::handle builtins = PyEval_GetBuiltins();
+  generic = make("WgtensorError", py::make_tuple(py::handle(PyExc_Exception)), "Base of every error that wgtensor defines.");
+  for (const Entry& e : kEntries)
+    types()[e.kind] = make(e.name, py::make_tuple(generic, builtins[e.base]), e.doc);
+  py::register_exception_translator([](std::exception_ptr p) {
+    try {
+      if (p) std::rethrow_exception(p);
+    } catch (const Error& e) {
+      raise_python(e);
+    }
+  });
+}
+
+}  // namespace wgt::bind

@@ -1,0 +1,40 @@
+#include "bindings/bindings.h"
+#include "base/settings.h"
+#include "graph/ops.h"
+
+namespace wgt::bind {
+
+Hooks& hooks() {
+  static auto* h = new Hooks();  // outlives the interpreter on purpose
+  return *h;
+}
+
+namespace {
+
+py::list setting_rows() {
+  py::list rows;
+  for (const SettingInfo& s : setting_list())
+    rows.append(py::make_tuple(s.name, s.type, s.default_value, s.env, s.help));
+  return rows;
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_core, m) {
+  m.doc() = "The C++ core of wgtensor. Use the wgtensor package.";
+  init_errors(m);
+  py::class_<Tensor> tensor(m, "Tensor", "A tensor on a GPU: a handle on a lazily computed array.");
+  init_device(m);
+  init_tensor(m, tensor);
+  init_operators(m, tensor);
+  init_indexing(tensor);
+  init_host(m, tensor);
+  m.def("settings", &setting_rows, "Every setting: (name, type, default, environment variable, help).");
+  m.def("get_setting", &get_setting, py::arg("name"));
+  m.def("set_setting", &set_setting, py::arg("name"), py::arg("value"));
+  m.def("_register", [](py::object dtypes, py::object as_operand) {
+    hooks() = {std::move(dtypes), std::move(as_operand)};
+  }, py::arg("dtypes"), py::arg("as_operand"));
+}
+
+}  // namespace wgt::bind

@@ -1,0 +1,140 @@
+// The elementwise table as methods, operators and functions.
+#include "bindings/bindings.h"
+#include "graph/ops.h"
+
+namespace wgt::bind {
+
+using graph::OpId;
+using graph::OpInfo;
+
+namespace {
+
+Tensor run(OpId op, const std::vector<Operand>& args) {
+  graph::Engine* fallback = nullptr;
+  bool any = false;
+  for (const Operand& a : args) any = any || std::holds_alternative<Tensor>(a);
+  if (!any) fallback = &to_device(py::none())->engine();
+  return made(unlocked([&] { return elementwise(op, args, fallback); }));
+}
+
+graph::Engine* engine_of(py::handle o) { return py::isinstance<Tensor>(o) ? &py::cast<Tensor&>(o).engine() : nullptr; }
+
+// Operands of a function; objects that are none raise TypeError.
+std::vector<Operand> operands(OpId op, const py::args& args) {
+  const OpInfo& info = graph::op_info(op);
+  if (static_cast<int>(args.size()) != info.arity)
+    raise(ErrorKind::type, std::string(info.name) + "() takes " + std::to_string(info.arity) + " operands, got " +
+                               std::to_string(args.size()));
+  graph::Engine* device = nullptr;
+  for (py::handle a : args)
+    if (!device) device = engine_of(a);
+  std::vector<Operand> out;
+  for (py::handle a : args) {
+    auto o = to_operand(a, device);
+    if (!o)
+      raise(ErrorKind::type, std::string("[") + info.name + "] cannot use an operand of type " +
+                                 py::cast<std::string>(py::type::of(a).attr("__name__")));
+    out.push_back(std::move(*o));
+  }
+  return out;
+}
+
+// a op b for an operator: NotImplemented where b is no operand.
+py::object binary(OpId op, const Tensor& self, py::handle other, bool reflected) {
+  auto o = to_operand(other, &self.engine());
+  if (!o) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+  std::vector<Operand> args{self, std::move(*o)};
+  if (reflected) std::swap(args[0], args[1]);
+  return py::cast(run(op, args));
+}
+
+// self op= other: the handle moves to the result; shape and kind stay.
+py::object in_place(OpId op, py::object self, py::handle other) {
+  Tensor& t = py::cast<Tensor&>(self);
+  auto o = to_operand(other, &t.engine());
+  if (!o) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+  Tensor r = run(op, {t, std::move(*o)});
+  const char* name = graph::op_info(op).name;
+  if (!(r.shape() == t.shape()))
+    raise(ErrorKind::shape, std::string("[") + name + "] result of shape " + to_string(r.shape()) +
+                                " does not fit in place into " + to_string(t.shape()));
+  if (info(r.dtype()).kind > info(t.dtype()).kind)
+    raise(ErrorKind::dtype, std::string("[") + name + "] result of dtype " + info(r.dtype()).name +
+                                " does not fit in place into " + info(t.dtype()).name);
+  t = unlocked([&] { return astype(r, t.dtype()); });
+  return self;
+}
+
+void define_method(py::class_<Tensor>& t, OpId op) {
+  const OpInfo& info = graph::op_info(op);
+  if (info.arity == 1)
+    t.def(info.name, [op](const Tensor& self) { return run(op, {self}); }, info.doc);
+  if (info.arity == 2)
+    t.def(info.name, [op](const Tensor& self, py::args rest) {
+      py::tuple all(rest.size() + 1);
+      all[0] = py::cast(self);
+      for (size_t i = 0; i < rest.size(); ++i) all[i + 1] = rest[i];
+      return run(op, operands(op, py::reinterpret_borrow<py::args>(all)));
+    }, info.doc);
+}
+
+void define_operator(py::class_<Tensor>& t, OpId op) {
+  const OpInfo& info = graph::op_info(op);
+  std::string stem = info.dunder;
+  if (stem.empty()) return;
+  if (info.arity == 1) {
+    t.def(("__" + stem + "__").c_str(), [op](const Tensor& self) { return run(op, {self}); });
+    return;
+  }
+  t.def(("__" + stem + "__").c_str(),
+        [op](const Tensor& self, py::handle other) { return binary(op, self, other, false); }, py::is_operator());
+  if (info.rule == graph::Rule::compare) return;
+  t.def(("__r" + stem + "__").c_str(),
+        [op](const Tensor& self, py::handle other) { return binary(op, self, other, true); }, py::is_operator());
+  t.def(("__i" + stem + "__").c_str(), [op](py::object self, py::handle other) { return in_place(op, self, other); },
+        py::is_operator());
+}
+
+py::object matmul_operator(const Tensor& self, py::handle other, bool reflected) {
+  auto o = to_operand(other, &self.engine());
+  if (!o || !std::holds_alternative<Tensor>(*o)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+  const Tensor& b = std::get<Tensor>(*o);
+  return py::cast(made(unlocked([&] { return reflected ? matmul(b, self) : matmul(self, b); })));
+}
+
+}  // namespace
+
+void init_operators(py::module_& m, py::class_<Tensor>& t) {
+  for (int i = 0; i < graph::kTableRows; ++i) {
+    define_method(t, static_cast<OpId>(i));
+    define_operator(t, static_cast<OpId>(i));
+  }
+  t.def("__matmul__", [](const Tensor& s, py::handle o) { return matmul_operator(s, o, false); }, py::is_operator());
+  t.def("__rmatmul__", [](const Tensor& s, py::handle o) { return matmul_operator(s, o, true); }, py::is_operator());
+  t.def("__imatmul__", [](py::object self, py::handle o) -> py::object {
+    py::object r = matmul_operator(py::cast<Tensor&>(self), o, false);
+    if (!py::isinstance<Tensor>(r)) return r;
+    py::cast<Tensor&>(self) = py::cast<Tensor&>(r);
+    return self;
+  }, py::is_operator());
+  m.def("elementwise", [](const std::string& name, py::args args) {
+    int row = graph::find_op(name);
+    if (row < 0) raise(ErrorKind::value, "no elementwise operation is called " + name);
+    OpId op = static_cast<OpId>(row);
+    return run(op, operands(op, args));
+  }, py::arg("name"), "One row of the elementwise table, by name.");
+  m.def("table", [] {
+    py::list rows;
+    for (int i = 0; i < graph::kTableRows; ++i) {
+      const OpInfo& o = graph::op_info(static_cast<OpId>(i));
+      constexpr const char* rules[] = {"arith", "arith_float", "same", "unary_float", "compare", "logical", "bits", "predicate", "select"};
+      std::string kinds;
+      for (int k = 0; k < 4; ++k)
+        if (*o.wgsl[k]) kinds += "biuf"[k];
+      rows.append(py::make_tuple(o.name, o.arity, rules[static_cast<int>(o.rule)], kinds, o.numpy, o.domain, o.dunder, o.doc));
+    }
+    return rows;
+  }, "The elementwise table: (name, arity, rule, kinds, numpy reference, domain, dunder, doc).");
+}
+
+}  // namespace wgt::bind

@@ -1,0 +1,140 @@
+// Properties, views, reductions and creation.
+#include "bindings/bindings.h"
+
+namespace wgt::bind {
+
+namespace {
+
+std::vector<int64_t> reversed_axes(const Tensor& t) {
+  std::vector<int64_t> axes;
+  for (int d = t.rank() - 1; d >= 0; --d) axes.push_back(d);
+  return axes;
+}
+
+std::vector<int64_t> last_two_swapped(const Tensor& t) {
+  if (t.rank() < 2) raise(ErrorKind::value, "[mT] needs at least 2 dimensions");
+  std::vector<int64_t> axes;
+  for (int d = 0; d < t.rank(); ++d) axes.push_back(d);
+  std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
+  return axes;
+}
+
+// reshape(2, 3) and reshape((2, 3)).
+Dims shape_args(const char* op, const py::args& args) {
+  return to_dims(op, args.size() == 1 ? py::handle(args[0]) : py::handle(args));
+}
+
+void init_properties(py::class_<Tensor>& t) {
+  t.def_property_readonly("shape", [](const Tensor& s) { return to_tuple(s.shape()); });
+  t.def_property_readonly("ndim", &Tensor::rank);
+  t.def_property_readonly("size", &Tensor::size, "Number of elements.");
+  t.def_property_readonly("dtype", [](const Tensor& s) { return dtype_object(s.dtype()); });
+  t.def_property_readonly("device", [](const Tensor& s) { return device_of(s.engine()); });
+  t.def_property_readonly("itemsize", [](const Tensor& s) { return info(s.dtype()).size; });
+  t.def_property_readonly("nbytes", [](const Tensor& s) { return s.size() * info(s.dtype()).size; });
+  t.def_property_readonly("T", [](const Tensor& s) { return made(unlocked([&] { return permute(s, reversed_axes(s)); })); },
+                          "The axes in reverse order; a view.");
+  t.def_property_readonly("mT", [](const Tensor& s) { return made(unlocked([&] { return permute(s, last_two_swapped(s)); })); },
+                          "The last two axes swapped; a view.");
+}
+
+void init_views(py::class_<Tensor>& t) {
+  t.def("reshape", [](const Tensor& s, py::args shape) {
+    Dims d = shape_args("reshape", shape);
+    return made(unlocked([&] { return reshape(s, d); }));
+  }, "The same elements in another shape; one size may be -1. A view where strides allow.");
+  t.def("permute", [](const Tensor& s, py::args axes) {
+    auto a = to_axes("permute_dims", axes.size() == 1 ? py::handle(axes[0]) : py::handle(axes));
+    return made(unlocked([&] { return permute(s, *a); }));
+  }, "The axes in another order; a view.");
+  t.def("broadcast_to", [](const Tensor& s, py::handle shape) {
+    Dims d = to_dims("broadcast_to", shape);
+    return made(unlocked([&] { return broadcast_to(s, d); }));
+  }, py::arg("shape"), "A view with axes of size 1 repeated.");
+  t.def("expand_dims", [](const Tensor& s, py::handle axis) {
+    auto a = to_axes("expand_dims", axis);
+    return made(unlocked([&] { return expand_dims(s, a.value_or(std::vector<int64_t>{})); }));
+  }, py::arg("axis"), "A view with new axes of size 1.");
+  t.def("squeeze", [](const Tensor& s, py::handle axis) {
+    auto a = to_axes("squeeze", axis);
+    return made(unlocked([&] { return squeeze(s, a); }));
+  }, py::arg("axis") = py::none(), "A view without the given axes of size 1, or without all of them.");
+  t.def("copy", [](const Tensor& s) { return made(unlocked([&] { return copy(s); })); }, "A dense copy.");
+  t.def("__copy__", [](const Tensor& s) { return s; });
+  t.def("_assign", [](Tensor& s, const Tensor& o) { s = o; }, py::arg("other"), "Moves the handle to another value.");
+}
+
+void init_reductions(py::class_<Tensor>& t) {
+  auto define = [&](const char* name, const char* doc) {
+    t.def(name, [name](const Tensor& s, py::handle axis, bool keepdims) {
+      auto a = to_axes(name, axis);
+      return made(unlocked([&] { return reduce(name, s, a, keepdims); }));
+    }, py::arg("axis") = py::none(), py::arg("keepdims") = false, doc);
+  };
+  define("_sum", "Sum over axes; integers wrap, bools count.");
+  define("_mean", "Arithmetic mean over axes, in float32.");
+  define("_max", "Largest element over axes; NaN wins.");
+  define("_min", "Smallest element over axes; NaN wins.");
+  t.def("_softmax", [](const Tensor& s, int64_t axis) { return made(unlocked([&] { return softmax(s, axis); })); },
+        py::arg("axis") = -1, "exp(x - max) / sum of the same, along an axis.");
+}
+
+Scalar scalar_of(const char* op, py::handle o) {
+  auto s = to_scalar(o);
+  if (!s) raise(ErrorKind::type, std::string("[") + op + "] expected a number, not " + py::cast<std::string>(py::repr(o)));
+  return *s;
+}
+
+Dims checked_shape(const char* op, py::handle o) {
+  Dims d = to_dims(op, o);
+  for (int64_t n : d)
+    if (n < 0) raise(ErrorKind::value, std::string("[") + op + "] negative size in shape " + to_string(d));
+  return d;
+}
+
+void init_creation(py::module_& m) {
+  m.def("full", [](py::handle shape, py::handle value, py::handle dtype, py::handle device) {
+    Dims d = checked_shape("full", shape);
+    Scalar s = scalar_of("full", value);
+    DType t = to_dtype(dtype);
+    graph::Engine& e = to_device(device)->engine();
+    return made(unlocked([&] { return full(e, d, s, t); }));
+  }, py::arg("shape"), py::arg("value"), py::arg("dtype"), py::arg("device"));
+  m.def("empty", [](py::handle shape, py::handle dtype, py::handle device) {
+    Dims d = checked_shape("empty", shape);
+    DType t = to_dtype(dtype);
+    graph::Engine& e = to_device(device)->engine();
+    return made(unlocked([&] { return empty(e, d, t); }));
+  }, py::arg("shape"), py::arg("dtype"), py::arg("device"));
+  m.def("arange", [](double start, double stop, double step, py::handle dtype, py::handle device) {
+    DType t = to_dtype(dtype);
+    graph::Engine& e = to_device(device)->engine();
+    return made(unlocked([&] { return arange(e, start, stop, step, t); }));
+  }, py::arg("start"), py::arg("stop"), py::arg("step"), py::arg("dtype"), py::arg("device"));
+  m.def("eye", [](int64_t n, int64_t cols, int64_t k, py::handle dtype, py::handle device) {
+    if (n < 0 || cols < 0) raise(ErrorKind::value, "[eye] negative size");
+    DType t = to_dtype(dtype);
+    graph::Engine& e = to_device(device)->engine();
+    return made(unlocked([&] { return eye(e, n, cols, k, t); }));
+  }, py::arg("n_rows"), py::arg("n_cols"), py::arg("k"), py::arg("dtype"), py::arg("device"));
+}
+
+}  // namespace
+
+void init_tensor(py::module_& m, py::class_<Tensor>& t) {
+  init_properties(t);
+  init_views(t);
+  init_reductions(t);
+  init_creation(m);
+  t.def("_astype", [](const Tensor& s, py::handle dtype) {
+    DType d = to_dtype(dtype);
+    return made(unlocked([&] { return astype(s, d); }));
+  }, py::arg("dtype"));
+  m.def("matmul", [](const Tensor& a, const Tensor& b) { return made(unlocked([&] { return matmul(a, b); })); },
+        py::arg("x1"), py::arg("x2"));
+  m.def("broadcast_shapes", [](py::handle a, py::handle b) {
+    return to_tuple(broadcast("broadcast_shapes", to_dims("broadcast_shapes", a), to_dims("broadcast_shapes", b)));
+  }, py::arg("a"), py::arg("b"));
+}
+
+}  // namespace wgt::bind

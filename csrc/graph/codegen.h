@@ -1,0 +1,181 @@
+// Writes the parts of a kernel that depend on the graph: parameters, bindings, loads, expressions, stores.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/fusion.h"
+#include "graph/plan.h"
+
+namespace wgt::graph {
+
+/// A value read in an index space, and how.
+struct Access {
+  int value = -1;
+  Layout layout;  // over the space's dimensions
+  bool write = false;
+};
+
+/// A group of dimensions that one WGSL variable walks in row-major order.
+struct Axis {
+  std::string var;
+  int first = 0, count = 0;  // dimensions of the collapsed space
+};
+
+/// The parameters: one description gives the bytes and the WGSL struct.
+class Params {
+ public:
+  /// Returns the WGSL expression of the word.
+  std::string add(const std::string& name, uint32_t value);
+  /// A word that templates know by its plain name.
+  void add_named(const std::string& name, uint32_t value);
+  std::string add_patched(const std::string& name, Patch::Source source, int value, uint32_t add);
+  std::string declaration() const;
+  std::vector<uint32_t> words;
+  std::vector<Patch> patches;
+
+ private:
+  std::vector<std::string> names_;
+};
+
+class KernelCode;
+
+/// One index space of a kernel: its accesses, collapsed dimensions and the code of its functions.
+class SpaceCode {
+ public:
+  SpaceCode(KernelCode& kernel, int space, const Dims& shape) : k_(kernel), space_(space), shape_(shape) {}
+
+  /// Finds every read that computing `value` through `layout` takes.
+  void collect(int value, const Layout& layout);
+  void add_write(int value, const Layout& layout);
+  /// Merges dimensions inside [bounds[i], bounds[i+1]) where every access allows; one axis per range.
+  void collapse(const std::vector<std::string>& vars, const std::vector<int>& bounds);
+  /// Splits the only axis into an outer one and an inner one that holds the last dimension.
+  void split_inner(const std::string& outer, const std::string& inner);
+
+  const Dims& shape() const { return shape_; }
+  const std::vector<Axis>& axes() const { return axes_; }
+  int64_t extent(int axis) const;
+  /// Whether steps of 4 along the axis can use vec4 loads and stores. `overrun`: the last step may pass the
+  /// end (one dense dimension; buffers are padded). `gather`: strided reads are allowed, element by element.
+  bool can_vectorize(int axis, bool overrun, bool gather) const;
+  void set_width(int width, int lane_axis);
+  /// Whether `value` is read exactly once, at the elements where `output` is written.
+  bool same_place(int value, int output) const;
+  bool reads(int value) const;
+  /// Number of reads that step by one element along the axis's last dimension.
+  int unit_strides(int axis) const;
+  int width() const { return width_; }
+
+  /// Starts a function body: declares the coordinates of the axes' variables.
+  void begin();
+  std::string emit(int value, const Layout& layout);
+  /// A value that the function was handed.
+  void define(int value, const Layout& layout, const std::string& name);
+  void emit_store(int value, const std::string& name);
+  std::string take_body();
+  std::string type(DType t) const;
+
+ private:
+  friend class KernelCode;
+  const Placement* inline_placement(int value, const Layout& layout) const;
+  std::string emit_map(int value, const Layout& layout);
+  std::string emit_load(Access& a);
+  std::string index(const Access& a, const std::string& lane = "");
+  bool aligned(const Access& a, int lane_dim) const;
+  int lane_dim(int axis) const;
+  Access* find(int value, const Layout& original);
+  std::string let(const std::string& expression);
+  std::string coordinate(int dim) const { return coords_[static_cast<size_t>(dim)]; }
+
+  KernelCode& k_;
+  int space_;
+  Dims shape_;                     // collapsed once collapse() ran
+  Dims full_;                      // as collected
+  std::vector<Access> accesses_;   // layouts over shape_
+  std::vector<Layout> originals_;  // the same over full_, the key of find()
+  std::vector<Axis> axes_;
+  std::vector<std::string> coords_;
+  std::vector<std::pair<std::pair<int, Layout>, std::string>> defined_;
+  std::string body_;
+  int width_ = 1, lane_axis_ = 0;
+  bool collected_ = false;
+};
+
+/// One kernel: spaces share its parameters, bindings and library functions.
+class KernelCode {
+ public:
+  KernelCode(const FlushGraph& g, const Fusion& f, int group, rt::Device& device);
+
+  const FlushGraph& g;
+  const Fusion& fusion;
+  int group_id;
+  const Group& group;
+  rt::Device& device;
+  Params params;
+
+  /// The binding that holds a value; `in_place` takes over another value's.
+  int bind(int value, rt::Access access);
+  /// A new output that shares the binding, and so the buffer, of a value that dies here.
+  void bind_in_place(int value, int over);
+  /// An operand that a template reads by its binding's name alone; always a binding of its own.
+  void bind_operand(int value, bool vec4);
+  void want_vec4(int value, bool possible);
+  bool vec4(int value) const;
+  std::string binding_name(int value) const;
+  std::string use_function(const std::string& name, int width);
+  /// Bindings, parameters, library functions.
+  std::string declarations() const;
+  /// Fills a step: kernel, buffers, parameters. `functions` come before `main`.
+  void finish(Step& step, const std::string& label, std::string source);
+  DType dtype_of(int value) const;
+  int next_name = 0;
+  std::vector<std::pair<int, DType>> scratch_types;
+
+ private:
+  struct Binding {
+    int value;
+    rt::Access access;
+    int alias;             // value that shares the binding, or -1
+    bool private_operand;  // found by position only
+    bool vec4;             // of a private operand
+  };
+  const Binding* binding(int value) const;
+  std::vector<Binding> bindings_;
+  std::vector<std::pair<int, bool>> wants_;
+  std::vector<std::pair<std::string, int>> functions_;
+};
+
+/// WGSL type at a vector width.
+std::string wgsl_type(const char* scalar, int width);
+/// Sections of shaders/lib/math.wgsl that the named functions need, expanded, each once.
+std::string library(const std::vector<std::pair<std::string, int>>& functions);
+
+/// What lowering one group may know of the whole plan.
+struct LowerContext {
+  const FlushGraph& g;
+  const Fusion& fusion;
+  rt::Device& device;
+  Plan& plan;
+  std::vector<std::vector<int>> dying;  // per group: values that nothing reads after it
+
+  bool dies(int group, int value) const;
+  /// A new scratch value.
+  int scratch();
+};
+
+/// Plans one group into steps (lower_*.cpp).
+void lower_map(LowerContext& c, int group);
+void lower_reduce(LowerContext& c, int group);
+void lower_softmax(LowerContext& c, int group);
+void lower_matmul(LowerContext& c, int group);
+
+/// Workgroups along one dimension, folded into a second one above the limit.
+void fold_groups(uint64_t groups, uint32_t limit, uint32_t& first, uint32_t& second);
+/// Bodies of functions that write a group's outputs from the anchor's value `v`.
+std::string output_body(KernelCode& k, SpaceCode& space, int anchor);
+/// Collects the output side of an anchored group.
+void collect_outputs(KernelCode& k, SpaceCode& space, int anchor);
+StepOutput step_output(const FlushGraph& g, int value);
+
+}  // namespace wgt::graph

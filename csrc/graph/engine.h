@@ -1,0 +1,93 @@
+// One device's lazy graph: makes nodes, decides when to compute, runs plans.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/node.h"
+#include "graph/plan.h"
+#include "runtime/device.h"
+
+namespace wgt::graph {
+
+class Engine {
+ public:
+  /// Raises DeviceNotFoundError. Engines live until the process ends.
+  static Engine* create(const rt::AdapterInfo& adapter, const rt::DeviceOptions& options);
+
+  /// The lock of everything below. Release the GIL first.
+  rt::Lock lock();
+  rt::Device& device() { return *device_.load(std::memory_order_acquire); }
+  const std::string& name() const { return name_; }  // "gpu:0"
+  const rt::AdapterInfo& adapter() const { return adapter_; }
+
+  // Nodes. [lock] Shapes are checked by the tensor layer; these check what only the engine knows.
+  NodeRef leaf(DType dtype, const Dims& shape, rt::BufferRef buffer);
+  NodeRef fill(DType dtype, const Dims& shape, uint32_t bits);
+  NodeRef iota(DType dtype, int64_t n, uint32_t start, uint32_t step);
+  NodeRef map(OpId op, DType dtype, const Dims& shape, const NodeRef* inputs, int arity);
+  /// Reads `base` (leaf, view or pending) through `layout`, which counts elements of what base counts from.
+  NodeRef view(const NodeRef& base, const Dims& shape, const Layout& layout);
+  NodeRef reduce(ReduceOp op, const NodeRef& input, uint32_t axes);
+  NodeRef softmax(const NodeRef& input);
+  NodeRef matmul(const NodeRef& a, const NodeRef& b, const Dims& shape);
+  NodeRef assign(const NodeRef& base, const NodeRef& value, const Layout& layout);
+
+  /// The layout that views of this node build on. [lock]
+  static Layout layout_of(Node& n);
+  /// Turns a view of a computed node into a leaf; raises what a failed node holds, DeviceLostError for a
+  /// node of a lost device. [lock]
+  void settle(Node& n);
+
+  /// Computes every root and `targets`. Work is recorded and submitted, not waited for. [lock]
+  void flush(const std::vector<Node*>& targets);
+  /// A text that says which kernels computing `target` now takes, and what did not fuse. [lock]
+  std::string explain(Node* target);
+  /// Starts the copy of a node's value (dense, row-major, dtype's storage form) to the host. [lock]
+  rt::ReadbackRef read(const NodeRef& n);
+  /// A leaf with unspecified contents. [lock]
+  NodeRef empty(DType dtype, const Dims& shape);
+
+  void destroy();
+  /// A new device from the same adapter; tensors of the old one raise DeviceLostError when touched.
+  void recover();
+  rt::Stats stats();
+  /// Frees what died since. [lock]
+  void collect();
+
+ private:
+  Engine() = default;
+  friend struct Node;
+  NodeRef make(NodeKind kind, DType dtype, const Dims& shape);
+  void set_input(Node& n, int i, const NodeRef& input);
+  void enqueue(Node& n);
+  void unlink(Node& n);
+  void release_inputs(Node& n);
+  void flush_if_due();
+  std::shared_ptr<Plan> plan_of(FlushGraph& g);
+  void execute(FlushGraph& g, const Plan& plan);
+  void finish(FlushGraph& g, std::vector<rt::BufferRef>& values, const std::vector<bool>& written);
+  void fail(FlushGraph& g, const Step& step, const Error& error);
+
+  std::atomic<rt::Device*> device_{nullptr};
+  rt::AdapterInfo adapter_;
+  rt::DeviceOptions options_;
+  std::string name_;
+  Graveyard<Node> dead_;
+  Node *first_ = nullptr, *last_ = nullptr;  // pending nodes, oldest first
+  int since_flush_ = 0;                      // nodes made since the last flush
+  uint64_t epoch_ = 0;
+  PlanCache plans_;
+  std::vector<std::unique_ptr<rt::Device>> devices_;  // the current one last; lost ones stay for their buffers
+  friend void collect_graph(Engine& e, FlushGraph& g, const std::vector<Node*>& targets);
+};
+
+/// Numbers the nodes that `targets` and the roots need, and writes the key of their plan.
+void collect_graph(Engine& e, FlushGraph& g, const std::vector<Node*>& targets);
+
+/// Engines in order of creation.
+const std::vector<Engine*>& engines();
+
+}  // namespace wgt::graph

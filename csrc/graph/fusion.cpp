@@ -1,0 +1,368 @@
+#include "graph/fusion.h"
+
+#include <algorithm>
+#include <queue>
+
+namespace wgt::graph {
+
+namespace {
+
+constexpr int kAnchorCost = 1000;   // of a node that is never computed twice
+constexpr int kRecomputeCost = 8;   // operations that several kernels may each compute anew
+constexpr int kDeferCost = 16;      // operations that a held node may wait with
+constexpr int kExpand = 4;          // a broadcast that multiplies work by more is written first
+
+bool is_generator(const Node& n) { return n.kind == NodeKind::fill || n.kind == NodeKind::iota; }
+
+Layout identity(const Dims& shape) { return Layout{contiguous_strides(shape), 0}; }
+
+class Fuser {
+ public:
+  Fuser(const FlushGraph& g, const FusionLimits& limits) : g_(g), limits_(limits) {
+    size_t n = g.nodes.size();
+    out_.placements.resize(n);
+    out_.materialized.assign(n, false);
+    out_.home.assign(n, -1);
+    readers_.resize(n);
+    cost_.assign(n, 0);
+    pinned_.assign(n, 0);
+  }
+
+  Fusion run() {
+    measure();
+    for (int id = static_cast<int>(g_.nodes.size()) - 1; id >= 0; --id) place(id);
+    sort_groups();
+    return std::move(out_);
+  }
+
+ private:
+  Node& node(int id) const { return *g_.nodes[static_cast<size_t>(id)].node; }
+  const FlushNode& flush_node(int id) const { return g_.nodes[static_cast<size_t>(id)]; }
+  std::vector<Placement>& placements(int id) { return out_.placements[static_cast<size_t>(id)]; }
+
+  // Readers of each node; cost and pinned bytes of its elementwise tree.
+  void measure() {
+    for (int id = 0; id < static_cast<int>(g_.nodes.size()); ++id) {
+      const FlushNode& f = flush_node(id);
+      int cost = is_generator(*f.node) ? 0 : f.node->kind == NodeKind::map ? 1 : kAnchorCost;
+      uint64_t pinned = 0;
+      for (size_t k = 0; k < f.operands.size(); ++k) {
+        int v = f.operands[k].value;
+        if (g_.is_leaf(v)) {
+          pinned += g_.leaf(v)->buffer->bytes;
+        } else {
+          readers_[static_cast<size_t>(v)].push_back({id, static_cast<int>(k)});
+          cost += cost_[static_cast<size_t>(v)];
+          pinned += pinned_[static_cast<size_t>(v)];
+        }
+      }
+      cost_[static_cast<size_t>(id)] = std::min(cost, kAnchorCost);
+      pinned_[static_cast<size_t>(id)] = std::min<uint64_t>(pinned, uint64_t{1} << 60);
+    }
+  }
+
+  struct Demand {
+    std::vector<Placement> at;       // where readers would compute it
+    std::vector<int> reader_groups;  // all groups that need it
+    std::vector<int> memory_groups;  // groups that can only read it from memory
+    bool conflict = false;           // two different placements in one group
+  };
+
+  void want(Demand& d, const Placement& p) {
+    for (const Placement& q : d.at) {
+      if (q == p) return;
+      if (q.group == p.group) d.conflict = true;
+    }
+    d.at.push_back(p);
+  }
+
+  Demand demand_of(int id) {
+    Demand d;
+    for (auto [r, k] : readers_[static_cast<size_t>(id)]) {
+      const Node& reader = node(r);
+      const Operand& o = flush_node(r).operands[static_cast<size_t>(k)];
+      if (reader.kind == NodeKind::map) {
+        for (const Placement& p : placements(r)) {
+          add_group(d.reader_groups, p.group);
+          auto l = compose(group(p.group).space[p.space], p.layout, reader.shape, o.layout);
+          if (l)
+            want(d, {p.group, p.space, *l});
+          else
+            add_group(d.memory_groups, p.group);
+        }
+      } else {
+        int home = out_.home[static_cast<size_t>(r)];
+        if (home < 0) home = placements(r).at(0).group;
+        add_group(d.reader_groups, home);
+        if (reader.kind == NodeKind::matmul || (reader.kind == NodeKind::assign && k == 0)) {
+          add_group(d.memory_groups, home);
+        } else {
+          want(d, {home, 0, input_layout(reader, o.layout)});
+        }
+      }
+    }
+    return d;
+  }
+
+  // The operand's layout over the anchor's input-side space.
+  static Layout input_layout(const Node& reader, const Layout& l) {
+    if (reader.kind != NodeKind::reduce) return l;
+    std::vector<int> order;
+    input_space(reader, &order);
+    Layout out{Dims(), l.offset};
+    for (int d : order) out.strides.push_back(l.strides[d]);
+    return out;
+  }
+
+  Group& group(int i) { return out_.groups[static_cast<size_t>(i)]; }
+  static void add_group(std::vector<int>& set, int g) {
+    if (std::find(set.begin(), set.end(), g) == set.end()) set.push_back(g);
+  }
+
+  void place(int id) {
+    const FlushNode& f = flush_node(id);
+    Node& n = *f.node;
+    Demand d = demand_of(id);
+    bool required = f.root || !d.memory_groups.empty();
+    if (is_generator(n)) {
+      placements(id) = d.at;
+      if (required) materialize_alone(id, d);
+      return;
+    }
+    if (f.held && !f.root && !deferrable(id)) required = true;
+    if (n.kind == NodeKind::map)
+      place_map(id, d, required);
+    else
+      place_anchor(id, d, required);
+  }
+
+  bool deferrable(int id) const {
+    return node(id).kind == NodeKind::map && cost_[static_cast<size_t>(id)] <= kDeferCost &&
+           pinned_[static_cast<size_t>(id)] <= std::max<uint64_t>(node(id).bytes() * 2, 512);
+  }
+
+  void place_map(int id, Demand& d, bool required) {
+    bool cheap = cost_[static_cast<size_t>(id)] <= kRecomputeCost;
+    bool inline_all = !required && !d.conflict && !d.at.empty() && (d.at.size() == 1 || cheap);
+    for (const Placement& p : d.at) {
+      if (!inline_all) break;
+      bool expands = numel(group(p.group).space[p.space]) > kExpand * numel(node(id).shape);
+      if (!can_join(p.group, id, false) || (expands && !cheap)) inline_all = false;
+    }
+    if (inline_all) {
+      placements(id) = d.at;
+      for (const Placement& p : d.at) join(p.group, id);
+      return;
+    }
+    if (!d.conflict)
+      for (const Placement& p : d.at)
+        if (can_be_output(p, id) && !cyclic(p.group, d)) {
+          placements(id) = {p};
+          join(p.group, id);
+          add_output(p.group, id, d);
+          return;
+        }
+    note(id, d, required);
+    materialize_alone(id, d);
+  }
+
+  void place_anchor(int id, Demand& d, bool required) {
+    if (node(id).kind != NodeKind::assign && !d.conflict)
+      for (const Placement& p : d.at) {
+        bool sole = d.reader_groups.size() == 1 && !required;
+        if (!can_absorb(p, id, !sole) || (!sole && cyclic(p.group, d))) continue;
+        absorb(p.group, id);
+        placements(id) = {{p.group, 1, p.layout}};
+        if (!sole) add_output(p.group, id, d);
+        out_.home[static_cast<size_t>(id)] = p.group;
+        return;
+      }
+    note(id, d, required);
+    materialize_alone(id, d);
+  }
+
+  // Values that group g reads from memory once `id` is computed inside it.
+  std::vector<int> externals_with(const Group& g, int id) const {
+    std::vector<int> ext;
+    for (int v : g.externals)
+      if (v != id) ext.push_back(v);
+    for (const Operand& o : flush_node(id).operands) {
+      if (!g_.is_leaf(o.value) && is_generator(node(o.value))) continue;
+      if (std::find(ext.begin(), ext.end(), o.value) == ext.end()) ext.push_back(o.value);
+    }
+    return ext;
+  }
+
+  bool can_join(int gi, int id, bool as_output) {
+    const Group& g = group(gi);
+    if (g.ops + 1 > limits_.max_ops) return false;
+    size_t buffers = externals_with(g, id).size() + g.outputs.size() + (as_output ? 1 : 0);
+    return buffers <= static_cast<size_t>(limits_.max_buffers);
+  }
+
+  void join(int gi, int id) {
+    Group& g = group(gi);
+    g.externals = externals_with(g, id);
+    g.ops += 1;
+    members_[static_cast<size_t>(gi)].push_back(id);
+  }
+
+  bool can_be_output(const Placement& p, int id) {
+    Group& g = group(p.group);
+    bool output_side = g.anchor < 0 ? p.space == 0 : p.space == 1;
+    if (!output_side || (g.anchor >= 0 && is_bool(node(id).dtype))) return false;
+    if (g.anchor >= 0 && node(g.anchor).kind == NodeKind::assign) return false;
+    return covers(p, node(id)) && can_join(p.group, id, true);
+  }
+
+  // Whether the placement computes every element of n once, in order.
+  bool covers(const Placement& p, const Node& n) {
+    const Dims& space = group(p.group).space[p.space];
+    return numel(space) == numel(n.shape) && p.layout == identity(space);
+  }
+
+  bool can_absorb(const Placement& p, int id, bool as_output) {
+    Group& g = group(p.group);
+    Node& n = node(id);
+    if (g.anchor >= 0 || !covers(p, n)) return false;
+    if (n.kind != NodeKind::reduce && !(g.space[0] == n.shape)) return false;
+    for (int o : g.outputs)
+      if (is_bool(node(o).dtype)) return false;
+    return can_join(p.group, id, as_output);
+  }
+
+  void absorb(int gi, int id) {
+    join(gi, id);
+    Group& g = group(gi);
+    g.anchor = id;
+    g.space[1] = g.space[0];
+    g.space[0] = input_space(node(id), nullptr);
+    for (int m : members_[static_cast<size_t>(gi)])
+      for (Placement& p : placements(m))
+        if (p.group == gi) p.space = 1;
+    // Generators have placements but are no members.
+    for (auto& list : out_.placements)
+      for (Placement& p : list)
+        if (p.group == gi) p.space = 1;
+  }
+
+  void add_output(int gi, int id, const Demand& d) {
+    group(gi).outputs.push_back(id);
+    out_.materialized[static_cast<size_t>(id)] = true;
+    out_.home[static_cast<size_t>(id)] = gi;
+    for (int r : d.reader_groups)
+      if (r != gi) add_group(group(gi).successors, r);
+  }
+
+  void materialize_alone(int id, const Demand& d) {
+    Node& n = node(id);
+    int gi = static_cast<int>(out_.groups.size());
+    out_.groups.emplace_back();
+    members_.emplace_back();
+    Group& g = group(gi);
+    bool plain = n.kind == NodeKind::map || is_generator(n);
+    g.anchor = plain ? -1 : id;
+    g.space[0] = plain ? n.shape : input_space(n, nullptr);
+    g.space[1] = n.shape;
+    // A generator keeps the places where readers compute it for themselves.
+    placements(id).push_back({gi, plain ? 0 : 1, identity(n.shape)});
+    join(gi, id);
+    add_output(gi, id, d);
+  }
+
+  // Would writing a value in group gi, while the other readers wait for it, close a circle?
+  bool cyclic(int gi, const Demand& d) {
+    for (int r : d.memory_groups)
+      if (r == gi) return true;
+    std::vector<int> stack;
+    std::vector<bool> seen(out_.groups.size(), false);
+    for (int r : d.reader_groups)
+      if (r != gi) stack.push_back(r);
+    while (!stack.empty()) {
+      int g = stack.back();
+      stack.pop_back();
+      if (g == gi) return true;
+      if (seen[static_cast<size_t>(g)]) continue;
+      seen[static_cast<size_t>(g)] = true;
+      for (int s : group(g).successors) stack.push_back(s);
+    }
+    return false;
+  }
+
+  void note(int id, const Demand& d, bool required) {
+    const Node& n = node(id);
+    if (d.at.empty() && d.memory_groups.empty()) return;
+    std::string why = !d.memory_groups.empty() ? "a reader needs it in memory"
+                      : required   ? "it is held and costly, or asked for"
+                      : d.conflict ? "one kernel reads it through two different views"
+                      : d.at.size() > 1 ? "several kernels read it and it is costly"
+                                        : "the kernel is at its limit of operations or buffers";
+    const char* name = n.kind == NodeKind::map      ? op_info(n.op).name
+                       : n.kind == NodeKind::reduce ? reduce_name(n.reduce)
+                       : n.kind == NodeKind::matmul ? "matmul"
+                                                    : "softmax";
+    out_.notes.push_back(std::string(name) + " " + to_string(n.shape) + " is written: " + why);
+  }
+
+  void sort_groups() {
+    size_t n = out_.groups.size();
+    std::vector<int> waits(n, 0), rank(n), where(n);
+    for (const Group& g : out_.groups)
+      for (int s : g.successors) ++waits[static_cast<size_t>(s)];
+    using Item = std::pair<int, int>;  // oldest output, group
+    std::priority_queue<Item, std::vector<Item>, std::greater<>> ready;
+    auto push = [&](size_t i) {
+      const auto& o = out_.groups[i].outputs;
+      ready.push({*std::min_element(o.begin(), o.end()), static_cast<int>(i)});
+    };
+    for (size_t i = 0; i < n; ++i)
+      if (!waits[i]) push(i);
+    std::vector<int> order;
+    while (!ready.empty()) {
+      int g = ready.top().second;
+      ready.pop();
+      order.push_back(g);
+      for (int s : group(g).successors)
+        if (--waits[static_cast<size_t>(s)] == 0) push(static_cast<size_t>(s));
+    }
+    if (order.size() != n) internal_error("fusion made a circle");
+    std::vector<Group> sorted;
+    for (size_t i = 0; i < n; ++i) {
+      where[static_cast<size_t>(order[i])] = static_cast<int>(i);
+      sorted.push_back(std::move(group(order[i])));
+    }
+    out_.groups = std::move(sorted);
+    for (auto& list : out_.placements)
+      for (Placement& p : list) p.group = where[static_cast<size_t>(p.group)];
+    for (int& h : out_.home)
+      if (h >= 0) h = where[static_cast<size_t>(h)];
+  }
+
+  const FlushGraph& g_;
+  FusionLimits limits_;
+  Fusion out_;
+  std::vector<std::vector<int>> members_;
+  std::vector<std::vector<std::pair<int, int>>> readers_;
+  std::vector<int> cost_;
+  std::vector<uint64_t> pinned_;
+};
+
+}  // namespace
+
+Dims input_space(const Node& anchor, std::vector<int>* order) {
+  if (anchor.kind == NodeKind::assign) return anchor.inputs[1]->shape;
+  const Dims& in = anchor.inputs[0]->shape;
+  if (anchor.kind != NodeKind::reduce) return in;
+  Dims space;
+  for (int pass = 0; pass < 2; ++pass)
+    for (int d = 0; d < in.size(); ++d)
+      if (((anchor.axes >> d) & 1u) == static_cast<uint32_t>(pass)) {
+        space.push_back(in[d]);
+        if (order) order->push_back(d);
+      }
+  return space;
+}
+
+Fusion fuse(const FlushGraph& g, const FusionLimits& limits) { return Fuser(g, limits).run(); }
+
+}  // namespace wgt::graph

@@ -1,0 +1,210 @@
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <sstream>
+
+#include "graph/codegen.h"
+#include "kernels/embedded.h"
+#include "kernels/template.h"
+
+namespace wgt::graph {
+
+KernelCode::KernelCode(const FlushGraph& graph, const Fusion& f, int gi, rt::Device& d)
+    : g(graph), fusion(f), group_id(gi), group(f.groups[static_cast<size_t>(gi)]), device(d) {}
+
+DType KernelCode::dtype_of(int value) const {
+  for (const auto& s : scratch_types)
+    if (s.first == value) return s.second;
+  return g.node_of(value)->dtype;
+}
+
+const KernelCode::Binding* KernelCode::binding(int value) const {
+  for (const Binding& b : bindings_)
+    if (!b.private_operand && (b.value == value || b.alias == value)) return &b;
+  return nullptr;
+}
+
+int KernelCode::bind(int value, rt::Access access) {
+  for (size_t i = 0; i < bindings_.size(); ++i) {
+    Binding& b = bindings_[i];
+    if (b.private_operand || (b.value != value && b.alias != value)) continue;
+    if (access == rt::Access::read_write) b.access = access;
+    return static_cast<int>(i);
+  }
+  bindings_.push_back({value, access, -1, false, false});
+  return static_cast<int>(bindings_.size()) - 1;
+}
+
+void KernelCode::bind_in_place(int value, int over) {
+  bindings_.push_back({value, rt::Access::read_write, over, false, false});
+}
+
+void KernelCode::bind_operand(int value, bool vec4) {
+  bindings_.push_back({value, rt::Access::read, -1, true, vec4});
+}
+
+void KernelCode::want_vec4(int value, bool possible) {
+  for (auto& w : wants_)
+    if (w.first == value) {
+      w.second = w.second && possible;
+      return;
+    }
+  wants_.push_back({value, possible});
+}
+
+bool KernelCode::vec4(int value) const {
+  const Binding* b = binding(value);
+  bool found = false, all = true;
+  for (const auto& w : wants_)
+    if (w.first == value || (b && (w.first == b->value || w.first == b->alias))) {
+      found = true;
+      all = all && w.second;
+    }
+  return found && all && !is_packed(dtype_of(value));
+}
+
+std::string KernelCode::binding_name(int value) const {
+  for (size_t i = 0; i < bindings_.size(); ++i)
+    if (!bindings_[i].private_operand && (bindings_[i].value == value || bindings_[i].alias == value))
+      return "in" + std::to_string(i);
+  internal_error("a value without a binding");
+}
+
+std::string KernelCode::use_function(const std::string& name, int width) {
+  std::pair<std::string, int> f{name, width};
+  if (std::find(functions_.begin(), functions_.end(), f) == functions_.end()) functions_.push_back(f);
+  return name + "_" + std::to_string(width);
+}
+
+std::string KernelCode::declarations() const {
+  std::string s;
+  for (size_t i = 0; i < bindings_.size(); ++i) {
+    const Binding& b = bindings_[i];
+    s += "@group(0) @binding(" + std::to_string(i) + ") var<storage, " +
+         (b.access == rt::Access::read ? "read" : "read_write") + "> in" + std::to_string(i) +
+         ": array<" + wgsl_type(info(dtype_of(b.value)).storage, (b.private_operand ? b.vec4 : vec4(b.value)) ? 4 : 1) + ">;\n";
+  }
+  if (!params.words.empty()) {
+    s += params.declaration();
+    if (device.use_immediates(static_cast<uint32_t>(params.words.size() * 4)))
+      s += "var<immediate> p: Params;\n";
+    else
+      s += "@group(0) @binding(" + std::to_string(bindings_.size()) + ") var<uniform> p: Params;\n";
+  }
+  return s + library(functions_);
+}
+
+void KernelCode::finish(Step& step, const std::string& label, std::string source) {
+  rt::KernelDesc desc;
+  desc.label = label;
+  desc.source = std::move(source);
+  for (const Binding& b : bindings_) {
+    desc.bindings.push_back(b.access);
+    step.buffers.push_back(b.value);
+  }
+  desc.param_bytes = static_cast<uint32_t>(params.words.size() * 4);
+  desc.immediates = device.use_immediates(desc.param_bytes);
+  step.kernel = device.kernel(std::move(desc));
+  step.params = params.words;
+  step.patches = params.patches;
+  step.what = label;
+}
+
+namespace {
+
+struct Section {
+  std::vector<std::string> needs;
+  std::string text;
+};
+
+const std::map<std::string, Section>& sections() {
+  static const std::map<std::string, Section> all = [] {
+    std::map<std::string, Section> m;
+    const kernels::EmbeddedShader* lib = kernels::embedded_shader("lib/math.wgsl");
+    if (!lib) internal_error("shaders/lib/math.wgsl is not embedded");
+    std::istringstream in(lib->text);
+    std::string line;
+    Section* current = nullptr;
+    while (std::getline(in, line)) {
+      if (line.rfind("//@ ", 0) == 0) {
+        size_t colon = line.find(':');
+        current = &m[line.substr(4, colon - 4)];
+        std::istringstream needs(line.substr(colon + 1));
+        std::string need;
+        while (needs >> need) current->needs.push_back(need);
+      } else if (current) {
+        current->text += line + "\n";
+      }
+    }
+    return m;
+  }();
+  return all;
+}
+
+std::string replace_all(std::string s, const std::string& what, const std::string& by) {
+  for (size_t at = 0; (at = s.find(what, at)) != std::string::npos; at += by.size())
+    s.replace(at, what.size(), by);
+  return s;
+}
+
+void append_section(const std::string& name, int width, std::vector<std::pair<std::string, int>>& done,
+                    std::string& out) {
+  std::pair<std::string, int> key{name, width};
+  if (std::find(done.begin(), done.end(), key) != done.end()) return;
+  done.push_back(key);
+  auto it = sections().find(name);
+  if (it == sections().end()) internal_error("shaders/lib/math.wgsl has no section " + name);
+  for (const std::string& need : it->second.needs) append_section(need, width, done, out);
+  std::string text = it->second.text;
+  text = replace_all(text, "{{W}}", std::to_string(width));
+  text = replace_all(text, "{{F}}", wgsl_type("f32", width));
+  text = replace_all(text, "{{I}}", wgsl_type("i32", width));
+  text = replace_all(text, "{{U}}", wgsl_type("u32", width));
+  text = replace_all(text, "{{B}}", wgsl_type("bool", width));
+  out += replace_all(text, "{{MAXSTART}}",
+                     width == 1 ? "start" : "max(max(start.x, start.y), max(start.z, start.w))");
+}
+
+}  // namespace
+
+std::string library(const std::vector<std::pair<std::string, int>>& functions) {
+  std::string out;
+  std::vector<std::pair<std::string, int>> done;
+  for (const auto& f : functions) append_section(f.first, f.second, done, out);
+  return out;
+}
+
+bool LowerContext::dies(int group, int value) const {
+  const auto& d = dying[static_cast<size_t>(group)];
+  return std::find(d.begin(), d.end(), value) != d.end();
+}
+
+int LowerContext::scratch() { return plan.values++; }
+
+void fold_groups(uint64_t groups, uint32_t limit, uint32_t& first, uint32_t& second) {
+  uint64_t rows = (groups + limit - 1) / limit;
+  first = static_cast<uint32_t>((groups + rows - 1) / std::max<uint64_t>(rows, 1));
+  second = static_cast<uint32_t>(rows);
+}
+
+StepOutput step_output(const FlushGraph& g, int value) { return {value, g.node_of(value)->bytes(), -1}; }
+
+void collect_outputs(KernelCode& k, SpaceCode& space, int anchor) {
+  Layout dense{contiguous_strides(space.shape()), 0};
+  space.define(anchor, dense, "v");
+  for (int o : k.group.outputs) {
+    if (o != anchor) space.collect(o, dense);
+    space.add_write(o, dense);
+  }
+  space.take_body();
+}
+
+std::string output_body(KernelCode& k, SpaceCode& space, int anchor) {
+  Layout dense{contiguous_strides(k.group.space[1]), 0};
+  space.begin();
+  space.define(anchor, dense, "v");
+  for (int o : k.group.outputs) space.emit_store(o, space.emit(o, dense));
+  return space.take_body();
+}
+
+}  // namespace wgt::graph

@@ -1,0 +1,177 @@
+// Elementwise groups, and assignments: an elementwise group that writes through a view.
+#include <algorithm>
+
+#include "graph/codegen.h"
+#include "kernels/template.h"
+
+namespace wgt::graph {
+
+namespace {
+
+Layout dense(const Dims& shape) { return Layout{contiguous_strides(shape), 0}; }
+
+class MapLowering {
+ public:
+  MapLowering(LowerContext& c, int gi)
+      : c_(c), gi_(gi), k_(c.g, c.fusion, gi, c.device), space_(k_, 0, k_.group.space[0]) {}
+
+  void run() {
+    const Group& group = k_.group;
+    assign_ = group.anchor;
+    Layout all = dense(group.space[0]);
+    for (int o : group.outputs) {
+      if (o == assign_) {
+        source_ = c_.g.nodes[static_cast<size_t>(o)].operands[1];
+        space_.collect(source_.value, source_.layout);
+        space_.add_write(o, c_.g.node_of(o)->layout);
+      } else {
+        space_.collect(o, all);
+        space_.add_write(o, all);
+      }
+    }
+    space_.collapse({"x"}, {0, group.space[0].size()});
+    if (assign_ >= 0) take_base();
+    choose_form();
+    if (assign_ < 0) take_over();
+    write();
+  }
+
+ private:
+  // Bool results are packed: a thread must own whole words.
+  bool has_bool_output() const {
+    return std::any_of(k_.group.outputs.begin(), k_.group.outputs.end(),
+                       [&](int o) { return is_bool(c_.g.node_of(o)->dtype); });
+  }
+
+  void choose_form() {
+    bool packed = has_bool_output();
+    bool overrun = assign_ < 0;
+    int64_t n = space_.extent(0);
+    if (space_.can_vectorize(0, overrun, packed)) {
+      width_ = 4;
+    } else if (packed) {
+      quad_ = true;
+    }
+    if (!quad_ && space_.shape().size() > 1) {
+      space_.split_inner("y", "x");
+      rows_ = space_.extent(0);
+      n = space_.extent(1);
+    }
+    units_ = quad_ ? (n + 3) / 4 : (n + width_ - 1) / width_;
+    total_ = n;
+    if (rows_ > 0) {
+      wx_ = units_ > 32 ? 64 : units_ > 8 ? 32 : 8;
+      wy_ = 256 / wx_;
+    }
+    space_.set_width(width_, rows_ > 0 ? 1 : 0);
+  }
+
+  // An operand that dies here and is read just where an output is written lends its buffer.
+  void take_over() {
+    for (int o : k_.group.outputs) {
+      for (int v : k_.group.externals) {
+        if (taken(v) || !c_.dies(gi_, v) || !space_.same_place(v, o)) continue;
+        if (info(c_.g.node_of(v)->dtype).size != info(c_.g.node_of(o)->dtype).size) continue;
+        if (c_.g.node_of(v)->dtype != c_.g.node_of(o)->dtype) continue;
+        if (numel(c_.g.node_of(v)->shape) != numel(c_.g.node_of(o)->shape)) continue;
+        k_.bind_in_place(o, v);
+        over_.push_back({o, v});
+        break;
+      }
+    }
+  }
+
+  bool taken(int v) const {
+    return std::any_of(over_.begin(), over_.end(), [&](const auto& p) { return p.second == v; });
+  }
+
+  // The base's buffer if it dies here and the value does not read it; else a copy of it.
+  void take_base() {
+    int base = c_.g.nodes[static_cast<size_t>(assign_)].operands[0].value;
+    const auto& ext = k_.group.externals;
+    bool read = space_.reads(base) || std::count(ext.begin(), ext.end(), base) > 1;
+    if (c_.dies(gi_, base) && !read) {
+      over_.push_back({assign_, base});
+      return;
+    }
+    Step copy;
+    copy.what = "copy";
+    copy.buffers = {base};
+    copied_ = c_.scratch();
+    copy.outputs = {{copied_, c_.g.node_of(assign_)->bytes(), -1}};
+    c_.plan.steps.push_back(std::move(copy));
+    over_.push_back({assign_, copied_});
+  }
+
+  void write() {
+    kernels::Vars vars;
+    vars.set("QUAD", int64_t{quad_});
+    vars.set("ROWS", int64_t{rows_ > 0});
+    vars.set("WIDTH", int64_t{width_});
+    vars.set("WX", int64_t{wx_});
+    vars.set("WY", int64_t{wy_});
+    vars.set("NX", k_.params.add("units", static_cast<uint32_t>(units_)));
+    if (rows_ > 0) vars.set("NY", k_.params.add("rows", static_cast<uint32_t>(rows_)));
+    if (quad_) vars.set("N", k_.params.add("n", static_cast<uint32_t>(total_)));
+    vars.set("BODY", body(vars));
+    vars.set("DECLARATIONS", k_.declarations());
+
+    Step step;
+    for (int o : k_.group.outputs) {
+      StepOutput out = step_output(c_.g, o);
+      for (const auto& p : over_)
+        if (p.first == o) out.in_place = p.second;
+      step.outputs.push_back(out);
+    }
+    uint32_t limit = c_.device.limits().max_groups;
+    step.x = step.y = step.z = 1;
+    if (rows_ > 0) {
+      step.x = static_cast<uint32_t>((units_ + wx_ - 1) / wx_);
+      fold_groups(static_cast<uint64_t>((rows_ + wy_ - 1) / wy_), limit, step.y, step.z);
+    } else {
+      fold_groups(static_cast<uint64_t>((units_ + wx_ - 1) / wx_), limit, step.x, step.z);
+    }
+    k_.finish(step, assign_ >= 0 ? "assign" : "map", kernels::expand("map.wgsl", vars));
+    c_.plan.steps.push_back(std::move(step));
+  }
+
+  std::string body(kernels::Vars& vars) {
+    Layout all = dense(k_.group.space[0]);
+    space_.begin();
+    std::string stores, result;
+    int bools = 0;
+    for (int o : k_.group.outputs) {
+      bool assigned = o == assign_;
+      std::string name = assigned ? space_.emit(source_.value, source_.layout) : space_.emit(o, all);
+      if (quad_ && is_bool(c_.g.node_of(o)->dtype)) {
+        k_.bind(o, rt::Access::read_write);
+        stores += "  " + k_.binding_name(o) + "[unit] = w" + std::to_string(bools) + ";\n";
+        result += (bools ? ", " : "") + name;
+        ++bools;
+      } else {
+        space_.emit_store(o, name);
+      }
+    }
+    vars.set("BOOLS", int64_t{bools});
+    vars.set("STORES", stores);
+    std::string text = space_.take_body();
+    return quad_ ? text + "  return Bools(" + result + ");\n" : text;
+  }
+
+  LowerContext& c_;
+  int gi_;
+  KernelCode k_;
+  SpaceCode space_;
+  int assign_ = -1, copied_ = -1;
+  Operand source_;
+  std::vector<std::pair<int, int>> over_;  // output, value whose buffer it takes
+  int width_ = 1;
+  bool quad_ = false;
+  int64_t units_ = 0, rows_ = 0, total_ = 0, wx_ = 256, wy_ = 1;
+};
+
+}  // namespace
+
+void lower_map(LowerContext& c, int group) { MapLowering(c, group).run(); }
+
+}  // namespace wgt::graph

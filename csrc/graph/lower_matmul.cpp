@@ -1,0 +1,119 @@
+// Matrix products, with bias, activation and whatever else follows in the same kernel.
+#include <algorithm>
+
+#include "graph/codegen.h"
+#include "kernels/matmul.h"
+
+namespace wgt::graph {
+
+namespace {
+
+bool aligned(const FlushGraph& g, const Operand& o, int batch_rank) {
+  int64_t offset = o.layout.offset + (g.is_leaf(o.value) ? g.leaf(o.value)->layout.offset : 0);
+  bool all = offset % 4 == 0;
+  for (int d = 0; d < batch_rank; ++d) all = all && o.layout.strides[d] % 4 == 0;
+  return all;
+}
+
+// fn batch_offset(b): first elements of both operands, over the batch dimensions collapsed together.
+std::string batch_offset(KernelCode& k, const Dims& shape, const Operand& a, const Operand& b, int rank) {
+  Dims sizes, sa, sb;
+  for (int d = 0; d < rank; ++d) {
+    if (shape[d] == 1) continue;
+    int64_t da = a.layout.strides[d], db = b.layout.strides[d];
+    if (!sizes.empty() && sa.back() == da * shape[d] && sb.back() == db * shape[d]) {
+      sizes.back() *= shape[d];
+      sa.back() = da;
+      sb.back() = db;
+    } else {
+      sizes.push_back(shape[d]);
+      sa.push_back(da);
+      sb.push_back(db);
+    }
+  }
+  auto base = [&](const Operand& o) {
+    uint32_t fixed = static_cast<uint32_t>(o.layout.offset);
+    return k.g.is_leaf(o.value) ? k.params.add_patched("offset", Patch::offset, o.value, fixed)
+                                : k.params.add("offset", fixed);
+  };
+  std::string s = "fn batch_offset(b: u32) -> vec2<u32> {\n  var ia = " + base(a) + ";\n  var ib = " + base(b) + ";\n";
+  if (!sizes.empty()) s += "  var rest = b;\n";
+  for (int d = sizes.size() - 1; d >= 0; --d) {
+    std::string c = "rest";
+    if (d > 0) {
+      std::string size = k.params.add("size", static_cast<uint32_t>(sizes[d]));
+      s += "  let q" + std::to_string(d) + " = rest / " + size + ";\n  let c" + std::to_string(d) + " = rest - q" +
+           std::to_string(d) + " * " + size + ";\n  rest = q" + std::to_string(d) + ";\n";
+      c = "c" + std::to_string(d);
+    }
+    s += "  ia += " + c + " * " + k.params.add("stride", static_cast<uint32_t>(sa[d])) + ";\n";
+    s += "  ib += " + c + " * " + k.params.add("stride", static_cast<uint32_t>(sb[d])) + ";\n";
+  }
+  return s + "  return vec2<u32>(ia, ib);\n}\n";
+}
+
+}  // namespace
+
+void lower_matmul(LowerContext& c, int gi) {
+  KernelCode k(c.g, c.fusion, gi, c.device);
+  int id = k.group.anchor;
+  const Node& n = *c.g.node_of(id);
+  Operand a = c.g.nodes[static_cast<size_t>(id)].operands[0];
+  Operand b = c.g.nodes[static_cast<size_t>(id)].operands[1];
+  int rank = n.shape.size(), batch_rank = rank - 2;
+
+  SpaceCode out(k, 1, k.group.space[1]);
+  collect_outputs(k, out, id);
+  out.collapse({"b", "r", "c"}, {0, batch_rank, rank - 1, rank});
+
+  kernels::MatmulProblem problem{};
+  problem.dtype = n.dtype;
+  problem.batch = out.extent(0);
+  problem.m = n.shape[rank - 2];
+  problem.n = n.shape[rank - 1];
+  problem.k = n.inputs[0]->shape.back();
+  problem.a_rs = a.layout.strides[rank - 2];
+  problem.a_cs = a.layout.strides[rank - 1];
+  problem.b_rs = b.layout.strides[rank - 2];
+  problem.b_cs = b.layout.strides[rank - 1];
+  problem.a_aligned = aligned(c.g, a, batch_rank);
+  problem.b_aligned = aligned(c.g, b, batch_rank);
+  kernels::MatmulLaunch launch = kernels::plan_matmul(c.device.limits(), c.device.is_software(), problem);
+
+  // in0 and in1 are the template's; the same value twice is bound twice, as its two forms may differ.
+  k.bind_operand(a.value, launch.a_vec4);
+  k.bind_operand(b.value, launch.b_vec4);
+  k.params.add_named("m", static_cast<uint32_t>(problem.m));
+  k.params.add_named("n", static_cast<uint32_t>(problem.n));
+  k.params.add_named("k", static_cast<uint32_t>(problem.k));
+  k.params.add_named("batch", static_cast<uint32_t>(problem.batch));
+  k.params.add_named("a_rs", static_cast<uint32_t>(problem.a_rs));
+  k.params.add_named("a_cs", static_cast<uint32_t>(problem.a_cs));
+  k.params.add_named("b_rs", static_cast<uint32_t>(problem.b_rs));
+  k.params.add_named("b_cs", static_cast<uint32_t>(problem.b_cs));
+  std::string functions = batch_offset(k, n.shape, a, b, batch_rank);
+
+  int width = problem.n > 1 && out.can_vectorize(2, false, true) ? 4 : 1;
+  out.set_width(width, 2);
+  std::string ty = info(n.dtype).compute;
+  functions += "fn " + std::string(width == 4 ? "emit4" : "emit") + "(b: u32, r: u32, c: u32, v: " +
+               wgsl_type(ty.c_str(), width) + ") {\n" + output_body(k, out, id) + "}\n";
+  if (width == 1) {
+    functions += "fn emit4(b: u32, r: u32, c: u32, v: vec4<" + ty + ">) {\n";
+    for (int j = 0; j < 4; ++j)
+      functions += "  if (c + " + std::to_string(j) + "u < p.n) { emit(b, r, c + " + std::to_string(j) + "u, v[" +
+                   std::to_string(j) + "]); }\n";
+    functions += "}\n";
+  }
+
+  Step step;
+  for (int o : k.group.outputs) step.outputs.push_back(step_output(c.g, o));
+  step.x = launch.gx;
+  step.y = launch.gy;
+  step.z = launch.gz;
+  std::string declarations = k.declarations() + functions;
+  k.finish(step, "matmul", kernels::matmul_source(launch, declarations));
+  c.plan.steps.push_back(std::move(step));
+}
+
+}  // namespace wgt::graph

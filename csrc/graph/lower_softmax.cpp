@@ -1,0 +1,63 @@
+// Softmax over the last axis, with the elementwise work before and after it in the same kernel.
+#include <algorithm>
+
+#include "graph/codegen.h"
+#include "kernels/template.h"
+
+namespace wgt::graph {
+
+void lower_softmax(LowerContext& c, int gi) {
+  KernelCode k(c.g, c.fusion, gi, c.device);
+  int id = k.group.anchor;
+  Operand source = c.g.nodes[static_cast<size_t>(id)].operands[0];
+  int rank = k.group.space[0].size();
+  std::vector<int> bounds{0, rank - 1, rank};
+
+  SpaceCode in(k, 0, k.group.space[0]);
+  in.collect(source.value, source.layout);
+  in.collapse({"o", "r"}, bounds);
+  SpaceCode out(k, 1, k.group.space[1]);
+  collect_outputs(k, out, id);
+  out.collapse({"o", "r"}, bounds);
+
+  int64_t rows = in.extent(0), count = in.extent(1);
+  int rw = in.can_vectorize(1, false, true) && out.can_vectorize(1, false, true) ? 4 : 1;
+  int64_t tr = count > 1024 ? 256 : count > 32 ? 32 : 8;
+  int64_t per_lane = (count + tr * rw - 1) / (tr * rw);
+  int64_t cache = 1;
+  while (cache < per_lane) cache *= 2;
+  if (cache * rw > 32) cache = 0;
+
+  in.set_width(rw, 1);
+  out.set_width(rw, 1);
+  in.begin();
+  std::string value = in.emit(source.value, source.layout);
+  std::string ty = wgsl_type("f32", rw);
+  std::string functions = "fn load(o: u32, r: u32) -> " + ty + " {\n" + in.take_body() + "  return " + value + ";\n}\n";
+  functions += "fn emit(o: u32, r: u32, v: " + ty + ") {\n" + output_body(k, out, id) + "}\n";
+
+  kernels::Vars vars;
+  vars.set("TR", tr);
+  vars.set("TO", 256 / tr);
+  vars.set("RW", int64_t{rw});
+  vars.set("CACHE", cache);
+  vars.set("V", ty);
+  vars.set("MAX", k.use_function("max_nan", 1));
+  vars.set("MAXV", k.use_function("max_nan", rw));
+  vars.set("EXPV", k.use_function("exp", rw));
+  vars.set("LOW", k.params.add("low", 0xff800000u));
+  vars.set("ROWS", k.params.add("rows", static_cast<uint32_t>(rows)));
+  vars.set("COUNT", k.params.add("count", static_cast<uint32_t>(count)));
+  vars.set("FUNCTIONS", functions);
+  vars.set("DECLARATIONS", k.declarations());
+
+  Step step;
+  for (int o : k.group.outputs) step.outputs.push_back(step_output(c.g, o));
+  int64_t to = 256 / tr;
+  fold_groups(static_cast<uint64_t>((rows + to - 1) / to), c.device.limits().max_groups, step.x, step.z);
+  step.y = 1;
+  k.finish(step, "softmax", kernels::expand("softmax.wgsl", vars));
+  c.plan.steps.push_back(std::move(step));
+}
+
+}  // namespace wgt::graph

@@ -1,0 +1,96 @@
+// A node of the lazy graph: immutable in what it means, mutable in where its value is.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/dims.h"
+#include "base/dtype.h"
+#include "base/layout.h"
+#include "base/refcount.h"
+#include "graph/ops.h"
+#include "runtime/buffer.h"
+
+namespace wgt::graph {
+
+class Engine;
+
+enum class NodeKind : uint8_t {
+  leaf,     // value in `buffer`, read through `layout`
+  fill,     // every element is `bits`
+  iota,     // 1-D: start + i * step, both as bits of the dtype
+  map,      // elementwise operation `op`
+  view,     // reads inputs[0], a pending node, through `layout` over its row-major index
+  reduce,   // over `axes` of inputs[0]; the axes are gone from `shape`
+  softmax,  // over the last axis
+  matmul,   // inputs [batch.., m, k] and [batch.., k, n] with broadcast batches
+  assign,   // inputs[0] with the elements at `layout` (over inputs[1]'s shape) replaced by inputs[1]
+  failed,   // its computation raised `error`
+};
+
+enum class ReduceOp : uint8_t { sum, max, min };
+const char* reduce_name(ReduceOp op);
+
+struct Node;
+using NodeRef = Ref<Node>;
+
+struct Node : RefCounted {
+  NodeKind kind = NodeKind::leaf;
+  DType dtype = DType::float32;
+  OpId op = OpId::copy;
+  ReduceOp reduce = ReduceOp::sum;
+  uint8_t arity = 0;
+  bool deferred = false;            // held, but cheaper to keep than to compute: not a root any more
+  std::atomic<uint32_t> handles{0};  // live tensors of this node (a part of refs)
+  uint32_t readers = 0;             // pending nodes that read it [engine lock]
+  Dims shape;
+  Layout layout;                    // leaf, view, assign
+  uint32_t axes = 0;                // reduce: bit mask of the input's axes
+  uint32_t bits = 0, step = 0;      // fill, iota
+  NodeRef inputs[3];
+  rt::BufferRef buffer;             // leaf
+  Engine* engine = nullptr;
+  std::shared_ptr<Error> error;     // failed
+  std::shared_ptr<std::string> origin;  // debug: the Python line that made it
+
+  // Position in the engine's list of pending nodes.
+  Node *prev = nullptr, *next = nullptr;
+  bool pending = false;
+  // Scratch of one flush [engine lock].
+  int mark = -1;             // number in the flush's graph
+  uint32_t edges = 0;        // references that the flush's nodes hold
+  uint64_t epoch = 0;        // flush that these belong to
+  bool wanted = false;
+
+  Node* next_dead = nullptr;
+  void on_zero();
+  uint64_t bytes() const { return static_cast<uint64_t>(numel(shape)) * static_cast<uint64_t>(info(dtype).size); }
+};
+
+/// A counted handle: what a live tensor holds. Roots of a flush are found by it.
+class Handle {
+ public:
+  Handle() = default;
+  explicit Handle(NodeRef n) : n_(std::move(n)) { inc(); }
+  Handle(const Handle& o) : n_(o.n_) { inc(); }
+  Handle(Handle&& o) noexcept : n_(std::move(o.n_)) {}
+  Handle& operator=(Handle o) noexcept {
+    std::swap(n_, o.n_);
+    return *this;
+  }
+  ~Handle() {
+    if (n_) n_->handles.fetch_sub(1, std::memory_order_relaxed);
+  }
+  const NodeRef& ref() const { return n_; }
+  Node* get() const { return n_.get(); }
+  Node* operator->() const { return n_.get(); }
+  explicit operator bool() const { return static_cast<bool>(n_); }
+
+ private:
+  void inc() {
+    if (n_) n_->handles.fetch_add(1, std::memory_order_relaxed);
+  }
+  NodeRef n_;
+};
+
+}  // namespace wgt::graph

@@ -1,0 +1,48 @@
+#include "graph/ops.h"
+
+#include "base/errors.h"
+
+namespace wgt::graph {
+
+namespace {
+constexpr OpInfo kOps[] = {
+#define ROW(name, arity, rule, f, i, u, b, numpy, domain, dunder, doc) \
+  {#name, arity, Rule::rule, {b, i, u, f}, numpy, domain, dunder, doc},
+#include "graph/elementwise.def"
+#undef ROW
+    {"astype", 1, Rule::same, {"", "", "", ""}, "", "", "", ""},
+    {"copy", 1, Rule::same, {"$0", "$0", "$0", "$0"}, "", "", "", ""},
+};
+}  // namespace
+
+const OpInfo& op_info(OpId op) { return kOps[static_cast<int>(op)]; }
+
+int find_op(std::string_view name) {
+  for (int i = 0; i < kTableRows; ++i)
+    if (name == kOps[i].name) return i;
+  return -1;
+}
+
+OpTypes op_types(OpId op, DType common) {
+  const OpInfo& o = op_info(op);
+  OpTypes t{common, common};
+  switch (o.rule) {
+    case Rule::arith:
+    case Rule::same:
+    case Rule::bits:
+    case Rule::select: break;
+    case Rule::arith_float:
+    case Rule::unary_float:
+      if (!is_float(common)) t = {DType::float32, DType::float32};
+      break;
+    case Rule::compare:
+    case Rule::predicate: t.result = DType::bool_; break;
+    case Rule::logical: t = {DType::bool_, DType::bool_}; break;
+  }
+  if (o.rule == Rule::predicate && is_bool(common)) t.compute = DType::uint32;
+  if (!*o.wgsl[static_cast<int>(info(t.compute).kind)])
+    raise(ErrorKind::dtype, std::string("[") + o.name + "] is not defined for " + info(common).name);
+  return t;
+}
+
+}  // namespace wgt::graph

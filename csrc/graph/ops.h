@@ -1,0 +1,57 @@
+// The elementwise table as data, and its dtype rules.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "base/dtype.h"
+
+namespace wgt::graph {
+
+enum class OpId : uint16_t {
+#define ROW(name, ...) name,
+#include "graph/elementwise.def"
+#undef ROW
+  // Not in the table: no function of their own name.
+  cast,  // to the node's dtype
+  copy,  // identity that makes a dense result
+};
+
+enum class Rule : uint8_t {
+  arith,        // operands promote; result alike
+  arith_float,  // operands promote, integers become the default float
+  same,         // unary, dtype kept
+  unary_float,  // unary, integers and bool become the default float
+  compare,      // operands promote; bool result
+  logical,      // operands become bool; bool result
+  bits,         // operands promote; no floats
+  predicate,    // unary in its own dtype; bool result
+  select,       // bool condition; the others promote
+};
+
+struct OpInfo {
+  const char* name;
+  int arity;
+  Rule rule;
+  const char* wgsl[4];  // by Kind: b, i, u, f; "" where not taken
+  const char *numpy, *domain, *dunder, *doc;
+};
+
+/// Number of rows of the table.
+constexpr int kTableRows = 0
+#define ROW(...) +1
+#include "graph/elementwise.def"
+#undef ROW
+    ;
+
+const OpInfo& op_info(OpId op);
+/// The row of that name, or -1.
+int find_op(std::string_view name);
+
+struct OpTypes {
+  DType compute;  // operands are cast to it (but for where's condition)
+  DType result;
+};
+/// Dtypes of an operation whose operands promote to `common`. Raises DTypeError naming op and dtype.
+OpTypes op_types(OpId op, DType common);
+
+}  // namespace wgt::graph

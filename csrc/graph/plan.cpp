@@ -1,0 +1,131 @@
+#include "graph/plan.h"
+
+#include <algorithm>
+
+#include "base/hash.h"
+#include "base/settings.h"
+#include "graph/codegen.h"
+#include "graph/fusion.h"
+
+namespace wgt::graph {
+
+namespace {
+
+void check_sizes(const FlushGraph& g, const rt::Device& device, const Step& step) {
+  uint64_t limit = device.limits().max_binding;
+  auto check = [&](uint64_t bytes, const char* what) {
+    if (bytes > limit)
+      raise(ErrorKind::unsupported, "[" + step.what + "] " + what + " of " + std::to_string(bytes) +
+                                        " bytes is above this adapter's largest binding (" + std::to_string(limit) +
+                                        " bytes): split the tensor");
+  };
+  for (const StepOutput& o : step.outputs) check(o.bytes, "a result");
+  for (int v : step.buffers)
+    if (v < static_cast<int>(g.nodes.size() + g.leaves.size()) && g.is_leaf(v)) check(g.leaf(v)->buffer->bytes, "an operand");
+}
+
+// Which values nothing reads after each group: their buffers are free for reuse or for taking over.
+std::vector<std::vector<int>> find_dying(const FlushGraph& g, const Fusion& f) {
+  size_t nodes = g.nodes.size(), values = nodes + g.leaves.size();
+  std::vector<int> last(values, -1);
+  for (size_t i = 0; i < f.groups.size(); ++i)
+    for (int v : f.groups[i].externals) last[static_cast<size_t>(v)] = static_cast<int>(i);
+  // A held node that stays lazy keeps what computing it later will read.
+  std::vector<bool> kept(values, false);
+  for (size_t id = nodes; id-- > 0;) {
+    if (f.materialized[id] || !(kept[id] || g.nodes[id].held)) continue;
+    for (const Operand& o : g.nodes[id].operands) kept[static_cast<size_t>(o.value)] = true;
+  }
+  std::vector<std::vector<int>> dying(f.groups.size());
+  for (size_t v = 0; v < values; ++v) {
+    if (last[v] < 0 || kept[v]) continue;
+    bool dies = v < nodes ? !g.nodes[v].held && !g.nodes[v].root : g.leaf_dies[v - nodes];
+    if (dies) dying[static_cast<size_t>(last[v])].push_back(static_cast<int>(v));
+  }
+  return dying;
+}
+
+// What a plan must be, checked in debug mode: every buffer is written before it is read, and never after it died.
+void verify(const FlushGraph& g, const Plan& plan) {
+  std::vector<int> state(static_cast<size_t>(plan.values), 0);  // 0 unwritten, 1 live, 2 dead
+  for (size_t v = g.nodes.size(); v < g.nodes.size() + g.leaves.size(); ++v) state[v] = 1;
+  for (const Step& s : plan.steps) {
+    auto is_output = [&](int v) {
+      return std::any_of(s.outputs.begin(), s.outputs.end(), [&](const StepOutput& o) { return o.value == v; });
+    };
+    for (int v : s.buffers)
+      if (state[static_cast<size_t>(v)] != 1 && !is_output(v)) internal_error("[" + s.what + "] reads a dead value");
+    for (const StepOutput& o : s.outputs) {
+      if (state[static_cast<size_t>(o.value)] == 1) internal_error("[" + s.what + "] writes a value twice");
+      if (o.in_place >= 0) {
+        if (state[static_cast<size_t>(o.in_place)] != 1) internal_error("[" + s.what + "] takes over a dead buffer");
+        state[static_cast<size_t>(o.in_place)] = 2;
+      }
+      state[static_cast<size_t>(o.value)] = 1;
+    }
+    for (int v : s.dies) state[static_cast<size_t>(v)] = 2;
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<Plan> make_plan(const FlushGraph& g, rt::Device& device) {
+  FusionLimits limits{std::max(settings().max_fusion, 1), static_cast<int>(device.limits().max_storage_buffers)};
+  Fusion f = fuse(g, limits);
+  auto plan = std::make_shared<Plan>();
+  plan->values = static_cast<int>(g.nodes.size() + g.leaves.size());
+  plan->computed = f.materialized;
+  plan->notes = f.notes;
+  LowerContext c{g, f, device, *plan, find_dying(g, f)};
+  for (size_t i = 0; i < f.groups.size(); ++i) {
+    size_t before = plan->steps.size();
+    int gi = static_cast<int>(i), anchor = f.groups[i].anchor;
+    NodeKind kind = anchor < 0 ? NodeKind::map : g.node_of(anchor)->kind;
+    switch (kind) {
+      case NodeKind::reduce: lower_reduce(c, gi); break;
+      case NodeKind::softmax: lower_softmax(c, gi); break;
+      case NodeKind::matmul: lower_matmul(c, gi); break;
+      default: lower_map(c, gi);
+    }
+    for (int v : c.dying[i]) plan->steps.back().dies.push_back(v);
+    for (size_t s = before; s < plan->steps.size(); ++s) {
+      check_sizes(g, device, plan->steps[s]);
+      plan->steps[s].what += " (" + std::to_string(f.groups[i].ops) + " operations)";
+    }
+  }
+  if (settings().debug) verify(g, *plan);
+  return plan;
+}
+
+std::shared_ptr<Plan> PlanCache::find(const std::vector<uint64_t>& key) {
+  auto range = index_.equal_range(hash_words(key.data(), key.size()));
+  for (auto it = range.first; it != range.second; ++it)
+    if (it->second->key == key) {
+      order_.splice(order_.begin(), order_, it->second);
+      return it->second->plan;
+    }
+  return nullptr;
+}
+
+void PlanCache::insert(std::vector<uint64_t> key, std::shared_ptr<Plan> plan, size_t capacity) {
+  uint64_t h = hash_words(key.data(), key.size());
+  order_.push_front({std::move(key), h, std::move(plan)});
+  index_.emplace(h, order_.begin());
+  while (order_.size() > std::max<size_t>(capacity, 1)) {
+    auto last = std::prev(order_.end());
+    auto range = index_.equal_range(last->hash);
+    for (auto it = range.first; it != range.second; ++it)
+      if (it->second == last) {
+        index_.erase(it);
+        break;
+      }
+    order_.pop_back();
+  }
+}
+
+void PlanCache::clear() {
+  order_.clear();
+  index_.clear();
+}
+
+}  // namespace wgt::graph

@@ -1,0 +1,95 @@
+// A plan: the kernels that compute one shape of graph, with everything but buffers and scalars decided.
+#pragma once
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/node.h"
+#include "runtime/device.h"
+
+namespace wgt::graph {
+
+/// What a flush works on, with values numbered: nodes first (in order of creation), then leaves.
+struct Operand {
+  int value = -1;    // of the source, views removed
+  Layout layout;     // over the reader's operand index space (broadcast), to the source's row-major index;
+                     // for leaves to elements of the buffer
+};
+
+struct FlushNode {
+  Node* node = nullptr;
+  bool root = false, held = false;
+  std::vector<Operand> operands;
+};
+
+struct FlushGraph {
+  std::vector<NodeRef> keep;       // keeps the nodes below alive during the flush
+  std::vector<FlushNode> nodes;    // pending, views left out, oldest first
+  std::vector<Node*> leaves;
+  std::vector<bool> leaf_dies;     // nothing but this flush's nodes refers to the leaf
+  std::vector<int> leaf_buffer;    // first leaf with the same buffer
+  std::vector<Node*> views;        // pending views met on the way
+  std::vector<uint64_t> key;
+  bool is_leaf(int value) const { return value >= static_cast<int>(nodes.size()); }
+  Node* leaf(int value) const { return leaves[static_cast<size_t>(value) - nodes.size()]; }
+  Node* node_of(int value) const {
+    return is_leaf(value) ? leaf(value) : nodes[static_cast<size_t>(value)].node;
+  }
+};
+
+/// A parameter word filled at execution.
+struct Patch {
+  enum Source : uint8_t { offset, bits, step } source;
+  uint16_t word;    // in Step::params
+  int value;        // whose leaf offset (added to the word) or scalar bits
+};
+
+struct StepOutput {
+  int value;          // node, or scratch (numbered after the leaves)
+  uint64_t bytes;
+  int in_place = -1;  // value whose buffer this output takes over
+};
+
+struct Step {
+  rt::KernelRef kernel;              // null: copy the buffer of inputs[0] to outputs[0]
+  std::vector<int> buffers;          // values in binding order
+  std::vector<uint32_t> params;
+  std::vector<Patch> patches;
+  std::vector<StepOutput> outputs;
+  std::vector<int> dies;             // values not needed after this step
+  uint32_t x = 0, y = 0, z = 0;
+  std::string what;                  // for explain and for errors
+};
+
+struct Plan {
+  std::vector<Step> steps;
+  std::vector<bool> computed;        // per node: has a buffer at the end
+  int values = 0;                    // nodes, leaves and scratch
+  std::vector<std::string> notes;    // why something did not fuse
+};
+
+/// Decides kernels for a graph. Raises UnsupportedError where a tensor is above the adapter's limits.
+std::shared_ptr<Plan> make_plan(const FlushGraph& g, rt::Device& device);
+
+/// LRU of plans by their whole key: equal keys, equal plans; a hash is only the way there.
+class PlanCache {
+ public:
+  std::shared_ptr<Plan> find(const std::vector<uint64_t>& key);
+  void insert(std::vector<uint64_t> key, std::shared_ptr<Plan> plan, size_t capacity);
+  void clear();
+  size_t size() const { return index_.size(); }
+
+ private:
+  struct Entry {
+    std::vector<uint64_t> key;
+    uint64_t hash;
+    std::shared_ptr<Plan> plan;
+  };
+  std::list<Entry> order_;  // most recently used first
+  std::unordered_multimap<uint64_t, std::list<Entry>::iterator> index_;
+};
+
+}  // namespace wgt::graph

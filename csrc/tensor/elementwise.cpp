@@ -1,0 +1,105 @@
+#include <algorithm>
+#include <limits>
+
+#include "tensor/tensor.h"
+
+namespace wgt {
+
+using graph::NodeRef;
+using graph::OpId;
+using graph::Rule;
+
+namespace {
+
+uint32_t bits_of(const char* op, DType t, const Scalar& s) {
+  if (s.kind == Kind::f) return scalar_bits(t, s.f);
+  if (is_integer(t) && s.kind != Kind::b) {
+    int64_t low = t == DType::int32 ? std::numeric_limits<int32_t>::min() : 0;
+    int64_t high = t == DType::int32 ? std::numeric_limits<int32_t>::max() : std::numeric_limits<uint32_t>::max();
+    if (s.kind == Kind::u || s.i < low || s.i > high)
+      raise(ErrorKind::overflow, std::string("[") + op + "] Python integer " +
+                                     (s.kind == Kind::u ? "above 2^63" : std::to_string(s.i)) +
+                                     " is out of bounds for " + info(t).name);
+  }
+  if (s.kind == Kind::u) return scalar_bits(t, s.f);
+  return scalar_bits_int(t, s.i);
+}
+
+// The dtype that operands meet in; scalars only lift a kind.
+DType common_dtype(OpId op, const std::vector<Operand>& args) {
+  const graph::OpInfo& o = op_info(op);
+  size_t first = o.rule == Rule::select ? 1 : 0;
+  std::optional<DType> t;
+  for (size_t i = first; i < args.size(); ++i)
+    if (auto* a = std::get_if<Tensor>(&args[i])) t = t ? promote(o.name, *t, a->dtype()) : a->dtype();
+  for (size_t i = first; i < args.size(); ++i)
+    if (auto* s = std::get_if<Scalar>(&args[i])) {
+      DType own = s->kind == Kind::f ? DType::float32 : s->kind == Kind::b ? DType::bool_ : DType::int32;
+      if (!t || (is_float(own) && !is_float(*t)) || (is_bool(*t) && !is_bool(own))) t = own;
+    }
+  return *t;
+}
+
+graph::Engine& engine_of(const char* op, const std::vector<Operand>& args, graph::Engine* fallback) {
+  graph::Engine* e = nullptr;
+  for (const Operand& a : args)
+    if (auto* t = std::get_if<Tensor>(&a)) {
+      if (e && e != &t->engine())
+        raise(ErrorKind::device_mismatch, std::string("[") + op + "] operands are on " + e->name() + " and " +
+                                              t->engine().name() + ": move one of them");
+      e = &t->engine();
+    }
+  if (!e) e = fallback;
+  if (!e) internal_error("an operation without a device");
+  return *e;
+}
+
+NodeRef cast_node(graph::Engine& e, const NodeRef& n, DType to) {
+  if (n->dtype == to) return n;
+  return e.map(OpId::cast, to, n->shape, &n, 1);
+}
+
+}  // namespace
+
+Tensor elementwise(OpId op, const std::vector<Operand>& args, graph::Engine* engine_of_scalars) {
+  const graph::OpInfo& o = op_info(op);
+  if (static_cast<int>(args.size()) != o.arity) internal_error(std::string(o.name) + ": number of operands");
+  graph::Engine& e = engine_of(o.name, args, engine_of_scalars);
+  graph::OpTypes types = op_types(op, common_dtype(op, args));
+  Dims shape;
+  for (const Operand& a : args)
+    if (auto* t = std::get_if<Tensor>(&a)) shape = broadcast(o.name, shape, t->shape());
+  rt::Lock lock = e.lock();
+  if (numel(shape) == 0) return Tensor(e.fill(types.result, shape, 0));
+  NodeRef in[3];
+  for (size_t i = 0; i < args.size(); ++i) {
+    DType want = o.rule == Rule::select && i == 0 ? DType::bool_ : types.compute;
+    if (auto* t = std::get_if<Tensor>(&args[i]))
+      in[i] = cast_node(e, t->node(), want);
+    else
+      in[i] = e.fill(want, Dims(), bits_of(o.name, want, std::get<Scalar>(args[i])));
+  }
+  return Tensor(e.map(op, types.result, shape, in, o.arity));
+}
+
+Tensor astype(const Tensor& t, DType dtype) {
+  if (t.dtype() == dtype) return t;
+  rt::Lock lock = t.engine().lock();
+  if (t.size() == 0) return Tensor(t.engine().fill(dtype, t.shape(), 0));
+  return Tensor(cast_node(t.engine(), t.node(), dtype));
+}
+
+Tensor copy(const Tensor& t) {
+  rt::Lock lock = t.engine().lock();
+  if (t.size() == 0) return Tensor(t.engine().fill(t.dtype(), t.shape(), 0));
+  return Tensor(t.engine().map(OpId::copy, t.dtype(), t.shape(), &t.node(), 1));
+}
+
+Tensor full(graph::Engine& e, const Dims& shape, const Scalar& value, DType dtype) {
+  uint32_t bits = bits_of("full", dtype, value);
+  rt::Lock lock = e.lock();
+  e.device().check();
+  return Tensor(e.fill(dtype, shape, bits));
+}
+
+}  // namespace wgt

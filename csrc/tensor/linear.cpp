@@ -1,0 +1,159 @@
+// Reductions, softmax, matrix products, and the way back to the host.
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "tensor/tensor.h"
+
+namespace wgt {
+
+using graph::OpId;
+using graph::ReduceOp;
+
+namespace {
+
+Tensor with_kept_axes(const Tensor& r, const Dims& shape, uint32_t mask) {
+  Dims kept = shape;
+  for (int d = 0; d < shape.size(); ++d)
+    if ((mask >> d) & 1u) kept[d] = 1;
+  return reshape(r, kept);
+}
+
+Scalar whole(int64_t v) { return {Kind::i, static_cast<double>(v), v}; }
+
+Tensor reduce_axes(const char* name, ReduceOp op, const Tensor& t, uint32_t mask) {
+  Dims shape;
+  int64_t count = 1;
+  for (int d = 0; d < t.rank(); ++d) {
+    if ((mask >> d) & 1u)
+      count *= t.shape()[d];
+    else
+      shape.push_back(t.shape()[d]);
+  }
+  if (mask == 0) return copy(t);
+  rt::Lock lock = t.engine().lock();
+  if (count == 0 && op != ReduceOp::sum && numel(shape) != 0)
+    raise(ErrorKind::value, std::string("[") + name + "] of zero elements: the tensor has shape " + to_string(t.shape()));
+  if (count == 0 || numel(shape) == 0) return Tensor(t.engine().fill(t.dtype(), shape, 0));
+  return Tensor(t.engine().reduce(op, t.node(), mask));
+}
+
+}  // namespace
+
+Tensor reduce(const char* op, const Tensor& t, const std::optional<std::vector<int64_t>>& axes, bool keepdims) {
+  uint32_t mask = axes ? axes_mask(op, *axes, t.rank()) : (1u << t.rank()) - 1u;
+  bool mean = std::strcmp(op, "mean") == 0;
+  bool sum = mean || std::strcmp(op, "sum") == 0;
+  ReduceOp kind = sum ? ReduceOp::sum : std::strcmp(op, "max") == 0 ? ReduceOp::max : ReduceOp::min;
+  Tensor in = t;
+  if (mean && !is_float(t.dtype())) in = astype(t, DType::float32);
+  if (is_bool(in.dtype())) in = astype(t, DType::int32);
+  Tensor r = reduce_axes(op, kind, in, mask);
+  if (mean) {
+    int64_t count = 1;
+    for (int d = 0; d < t.rank(); ++d)
+      if ((mask >> d) & 1u) count *= t.shape()[d];
+    r = elementwise(OpId::divide, {r, whole(count)});
+  }
+  if (!sum && is_bool(t.dtype())) r = astype(r, DType::bool_);
+  return keepdims ? with_kept_axes(r, t.shape(), mask) : r;
+}
+
+Tensor softmax(const Tensor& t, int64_t axis) {
+  int a = normalize_axis("softmax", axis, t.rank());
+  Tensor in = is_float(t.dtype()) ? t : astype(t, DType::float32);
+  if (in.size() == 0) return in;
+  std::vector<int64_t> order(static_cast<size_t>(t.rank()));
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[static_cast<size_t>(a)], order.back());  // its own inverse
+  bool last = a == t.rank() - 1;
+  Tensor rows = last ? in : permute(in, order);
+  rt::Lock lock = t.engine().lock();
+  Tensor r(t.engine().softmax(rows.node()));
+  lock.unlock();
+  return last ? r : permute(r, order);
+}
+
+namespace {
+
+// Products with a single row or column are sums over the shared axis: the reduction kernels do them at bandwidth.
+Tensor vector_product(const Tensor& a, const Tensor& b) {
+  int rank = std::max(a.rank(), b.rank());
+  Tensor left = expand_dims(a, {-1});        // [.., m, k, 1]
+  Tensor right = expand_dims(b, {b.rank() - 2});  // [.., 1, k, n]
+  Tensor product = elementwise(OpId::multiply, {left, right});
+  return reduce("sum", product, std::vector<int64_t>{rank - 1}, false);
+}
+
+Tensor product_of(const Tensor& a, const Tensor& b) {
+  Dims batch_a, batch_b;
+  for (int d = 0; d < a.rank() - 2; ++d) batch_a.push_back(a.shape()[d]);
+  for (int d = 0; d < b.rank() - 2; ++d) batch_b.push_back(b.shape()[d]);
+  Dims shape = broadcast("matmul", batch_a, batch_b);
+  int64_t m = a.shape()[a.rank() - 2], n = b.shape().back(), k = a.shape().back();
+  shape.push_back(m);
+  shape.push_back(n);
+  rt::Lock lock = a.engine().lock();
+  if (numel(shape) == 0 || k == 0) return Tensor(a.engine().fill(a.dtype(), shape, 0));
+  if (m == 1 || n == 1) {
+    lock.unlock();
+    return vector_product(a, b);
+  }
+  return Tensor(a.engine().matmul(a.node(), b.node(), shape));
+}
+
+}  // namespace
+
+Tensor matmul(const Tensor& a0, const Tensor& b0) {
+  if (&a0.engine() != &b0.engine())
+    raise(ErrorKind::device_mismatch, "[matmul] operands are on " + a0.engine().name() + " and " + b0.engine().name() +
+                                          ": move one of them");
+  if (a0.rank() == 0 || b0.rank() == 0)
+    raise(ErrorKind::shape, "[matmul] takes no 0-d operands: shapes " + to_string(a0.shape()) + " and " + to_string(b0.shape()));
+  DType t = promote("matmul", a0.dtype(), b0.dtype());
+  if (is_bool(t)) raise(ErrorKind::dtype, "[matmul] is not defined for bool: cast with astype()");
+  Tensor a = a0.rank() == 1 ? expand_dims(a0, {0}) : a0;
+  Tensor b = b0.rank() == 1 ? expand_dims(b0, {1}) : b0;
+  if (a.shape().back() != b.shape()[b.rank() - 2])
+    raise(ErrorKind::shape, "[matmul] shapes " + to_string(a0.shape()) + " and " + to_string(b0.shape()) +
+                                " do not match: " + std::to_string(a.shape().back()) + " columns against " +
+                                std::to_string(b.shape()[b.rank() - 2]) + " rows");
+  Tensor r = product_of(astype(a, t), astype(b, t));
+  std::vector<int64_t> drop;
+  if (a0.rank() == 1) drop.push_back(r.rank() - 2);
+  if (b0.rank() == 1) drop.push_back(r.rank() - 1);
+  return drop.empty() ? r : squeeze(r, drop);
+}
+
+void eval(const std::vector<Tensor>& tensors) {
+  std::vector<graph::Engine*> seen;
+  for (const Tensor& t : tensors) {
+    graph::Engine* e = &t.engine();
+    if (std::find(seen.begin(), seen.end(), e) != seen.end()) continue;
+    seen.push_back(e);
+    rt::Lock lock = e->lock();
+    std::vector<graph::Node*> targets;
+    for (const Tensor& u : tensors)
+      if (&u.engine() == e) {
+        e->settle(*u.node());
+        targets.push_back(u.node().get());
+      }
+    e->flush(targets);
+    e->device().submit();
+  }
+}
+
+rt::ReadbackRef to_host(const Tensor& t) {
+  rt::Lock lock = t.engine().lock();
+  rt::Device& device = t.engine().device();
+  rt::ReadbackRef r = t.engine().read(t.node());
+  device.read_wait(*r, lock);
+  return r;
+}
+
+std::string explain(const Tensor& t) {
+  rt::Lock lock = t.engine().lock();
+  return t.engine().explain(t.node().get());
+}
+
+}  // namespace wgt

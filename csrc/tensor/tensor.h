@@ -1,0 +1,79 @@
+// Tensors: mutable handles on immutable nodes, and the functions on them. Every function takes the device's lock
+// itself; call them without the GIL.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "graph/engine.h"
+
+namespace wgt {
+
+class Tensor {
+ public:
+  Tensor() = default;
+  explicit Tensor(graph::NodeRef n) : h_(std::move(n)) {}
+  const graph::NodeRef& node() const { return h_.ref(); }
+  graph::Engine& engine() const { return *h_->engine; }
+  const Dims& shape() const { return h_->shape; }
+  DType dtype() const { return h_->dtype; }
+  int rank() const { return h_->shape.size(); }
+  int64_t size() const { return numel(h_->shape); }
+
+ private:
+  graph::Handle h_;
+};
+
+/// A Python scalar: takes the dtype of the tensors it meets.
+struct Scalar {
+  Kind kind = Kind::f;  // b, i, u (an int above int64's range) or f
+  double f = 0;
+  int64_t i = 0;
+};
+
+using Operand = std::variant<Tensor, Scalar>;
+
+// Elementwise. Raises ShapeError, DTypeError, DeviceMismatchError.
+Tensor elementwise(graph::OpId op, const std::vector<Operand>& args, graph::Engine* engine_of_scalars = nullptr);
+Tensor astype(const Tensor& t, DType dtype);
+Tensor copy(const Tensor& t);
+
+// Creation.
+Tensor full(graph::Engine& e, const Dims& shape, const Scalar& value, DType dtype);
+Tensor arange(graph::Engine& e, double start, double stop, double step, DType dtype);
+Tensor eye(graph::Engine& e, int64_t n, int64_t m, int64_t k, DType dtype);
+Tensor empty(graph::Engine& e, const Dims& shape, DType dtype);
+/// Copies host memory at the call. `strides` in bytes, of any sign.
+Tensor from_host(graph::Engine& e, DType dtype, const Dims& shape, const Dims& strides, const void* data);
+
+// Views: no copy, but for a reshape that strides cannot express.
+Tensor reshape(const Tensor& t, const Dims& shape);
+Tensor permute(const Tensor& t, const std::vector<int64_t>& axes);
+Tensor broadcast_to(const Tensor& t, const Dims& shape);
+Tensor expand_dims(const Tensor& t, const std::vector<int64_t>& axes);
+Tensor squeeze(const Tensor& t, const std::optional<std::vector<int64_t>>& axes);
+
+struct IndexItem {
+  enum What : uint8_t { integer, slice, newaxis } what;
+  int64_t start = 0, step = 1, length = 0;  // integer: start, checked and not negative
+};
+/// Basic indexing with as many integers and slices as dimensions.
+Tensor index(const Tensor& t, const std::vector<IndexItem>& items);
+/// `t` with the indexed elements replaced by `value`, broadcast and cast.
+Tensor index_assign(const Tensor& t, const std::vector<IndexItem>& items, const Operand& value);
+
+// Reductions; `axes` absent: all. Raises ValueError for max and min of nothing.
+Tensor reduce(const char* op, const Tensor& t, const std::optional<std::vector<int64_t>>& axes, bool keepdims);
+Tensor softmax(const Tensor& t, int64_t axis);
+/// As NumPy's @: vectors, matrices, broadcast batches.
+Tensor matmul(const Tensor& a, const Tensor& b);
+
+/// Starts the work of these tensors and does not wait.
+void eval(const std::vector<Tensor>& tensors);
+/// Dense row-major bytes of the tensor; waits.
+rt::ReadbackRef to_host(const Tensor& t);
+std::string explain(const Tensor& t);
+
+}  // namespace wgt

@@ -1,0 +1,147 @@
+#include <algorithm>
+
+#include "tensor/tensor.h"
+
+namespace wgt {
+
+using graph::Engine;
+using graph::NodeRef;
+using graph::OpId;
+
+namespace {
+
+Tensor make_view(const Tensor& t, const Dims& shape, const Layout& layout) {
+  Engine& e = t.engine();
+  if (numel(shape) == 0) return Tensor(e.fill(t.dtype(), shape, 0));
+  return Tensor(e.view(t.node(), shape, layout));
+}
+
+// Shape and layout of a basic index into what `from` lays out.
+void apply_index(const Layout& from, const std::vector<IndexItem>& items, Dims& shape, Layout& layout) {
+  layout.offset = from.offset;
+  int d = 0;
+  for (const IndexItem& i : items) {
+    if (i.what == IndexItem::newaxis) {
+      shape.push_back(1);
+      layout.strides.push_back(0);
+      continue;
+    }
+    int64_t stride = from.strides[d++];
+    if (i.length > 0 || i.what == IndexItem::integer) layout.offset += i.start * stride;
+    if (i.what == IndexItem::slice) {
+      shape.push_back(i.length);
+      layout.strides.push_back(stride * i.step);
+    }
+  }
+}
+
+}  // namespace
+
+Tensor reshape(const Tensor& t, const Dims& target) {
+  Dims shape = resolve_reshape(t.shape(), target);
+  if (shape == t.shape()) return t;
+  rt::Lock lock = t.engine().lock();
+  if (t.size() == 0) return Tensor(t.engine().fill(t.dtype(), shape, 0));
+  Layout from = Engine::layout_of(*t.node());
+  if (auto strides = reshape_strides(t.shape(), from.strides, shape)) return make_view(t, shape, {*strides, from.offset});
+  NodeRef dense = t.engine().map(OpId::copy, t.dtype(), t.shape(), &t.node(), 1);
+  return Tensor(t.engine().view(dense, shape, {contiguous_strides(shape), 0}));
+}
+
+Tensor permute(const Tensor& t, const std::vector<int64_t>& axes) {
+  if (static_cast<int>(axes.size()) != t.rank())
+    raise(ErrorKind::value, "[permute_dims] " + std::to_string(axes.size()) + " axes for a tensor with " +
+                                std::to_string(t.rank()) + " dimensions");
+  axes_mask("permute_dims", axes, t.rank());
+  rt::Lock lock = t.engine().lock();
+  Layout from = Engine::layout_of(*t.node()), to{Dims(), from.offset};
+  Dims shape;
+  for (int64_t a : axes) {
+    int d = normalize_axis("permute_dims", a, t.rank());
+    shape.push_back(t.shape()[d]);
+    to.strides.push_back(from.strides[d]);
+  }
+  return make_view(t, shape, to);
+}
+
+Tensor broadcast_to(const Tensor& t, const Dims& shape) {
+  for (int64_t d : shape)
+    if (d < 0) raise(ErrorKind::value, "[broadcast_to] negative size in " + to_string(shape));
+  rt::Lock lock = t.engine().lock();
+  Layout from = Engine::layout_of(*t.node());
+  return make_view(t, shape, {broadcast_strides("broadcast_to", t.shape(), from.strides, shape), from.offset});
+}
+
+Tensor expand_dims(const Tensor& t, const std::vector<int64_t>& axes) {
+  int rank = t.rank() + static_cast<int>(axes.size());
+  uint32_t mask = axes_mask("expand_dims", axes, rank);
+  rt::Lock lock = t.engine().lock();
+  Layout from = Engine::layout_of(*t.node()), to{Dims(), from.offset};
+  Dims shape;
+  for (int i = 0, d = 0; i < rank; ++i) {
+    bool fresh = (mask >> i) & 1u;
+    shape.push_back(fresh ? 1 : t.shape()[d]);
+    to.strides.push_back(fresh ? 0 : from.strides[d]);
+    if (!fresh) ++d;
+  }
+  return make_view(t, shape, to);
+}
+
+Tensor squeeze(const Tensor& t, const std::optional<std::vector<int64_t>>& axes) {
+  uint32_t mask = 0;
+  if (axes) {
+    mask = axes_mask("squeeze", *axes, t.rank());
+    for (int d = 0; d < t.rank(); ++d)
+      if (((mask >> d) & 1u) && t.shape()[d] != 1)
+        raise(ErrorKind::value, "[squeeze] axis " + std::to_string(d) + " of " + to_string(t.shape()) + " is not 1");
+  } else {
+    for (int d = 0; d < t.rank(); ++d)
+      if (t.shape()[d] == 1) mask |= 1u << d;
+  }
+  rt::Lock lock = t.engine().lock();
+  Layout from = Engine::layout_of(*t.node()), to{Dims(), from.offset};
+  Dims shape;
+  for (int d = 0; d < t.rank(); ++d) {
+    if ((mask >> d) & 1u) continue;
+    shape.push_back(t.shape()[d]);
+    to.strides.push_back(from.strides[d]);
+  }
+  return make_view(t, shape, to);
+}
+
+Tensor index(const Tensor& t, const std::vector<IndexItem>& items) {
+  rt::Lock lock = t.engine().lock();
+  Dims shape;
+  Layout layout;
+  apply_index(Engine::layout_of(*t.node()), items, shape, layout);
+  return make_view(t, shape, layout);
+}
+
+Tensor index_assign(const Tensor& t, const std::vector<IndexItem>& items, const Operand& value) {
+  Engine& e = t.engine();
+  if (is_bool(t.dtype())) {
+    // Bools share words; single elements are written in a 32-bit form.
+    Tensor wide = astype(t, DType::uint32);
+    Operand v = value;
+    if (auto* s = std::get_if<Scalar>(&value))
+      v = Scalar{Kind::i, 0, (s->kind == Kind::f || s->kind == Kind::u ? s->f != 0 : s->i != 0) ? 1 : 0};
+    else
+      v = astype(astype(std::get<Tensor>(value), DType::bool_), DType::uint32);
+    return astype(index_assign(wide, items, v), DType::bool_);
+  }
+  Dims shape;
+  Layout layout;
+  apply_index({contiguous_strides(t.shape()), 0}, items, shape, layout);
+  Tensor source = std::holds_alternative<Tensor>(value) ? astype(std::get<Tensor>(value), t.dtype())
+                                                        : full(e, Dims(), std::get<Scalar>(value), t.dtype());
+  if (&source.engine() != &e)
+    raise(ErrorKind::device_mismatch, "[setitem] the tensor is on " + e.name() + ", the value on " + source.engine().name());
+  // NumPy lets a value have leading dimensions of 1 that the target lacks.
+  while (source.rank() > shape.size() && source.shape()[0] == 1) source = squeeze(source, std::vector<int64_t>{0});
+  source = broadcast_to(source, shape);
+  if (numel(shape) == 0) return t;
+  rt::Lock lock = e.lock();
+  return Tensor(e.assign(t.node(), source.node(), layout));
+}
+
+}  // namespace wgt

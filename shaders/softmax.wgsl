@@ -1,0 +1,95 @@
+// Softmax over rows: TR lanes to a row, TO rows to a workgroup. CACHE > 0: a lane keeps its CACHE values in
+// registers and the row is read once; else a running maximum and sum, and a second read.
+// A row of nothing but -inf gives zeros.
+{{DECLARATIONS}}
+{{FUNCTIONS}}
+var<workgroup> sm_part: array<f32, {{TO * TR}}>;
+
+fn sm_tree_max(at: u32, lane: u32, v: f32) -> f32 {
+  sm_part[at] = v;
+  workgroupBarrier();
+  for (var half = {{TR / 2}}u; half > 0u; half = half >> 1u) {
+    if (lane < half) {
+      sm_part[at] = {{MAX}}(sm_part[at], sm_part[at + half]);
+    }
+    workgroupBarrier();
+  }
+  let r = sm_part[at - lane];
+  workgroupBarrier();
+  return r;
+}
+
+fn sm_tree_sum(at: u32, lane: u32, v: f32) -> f32 {
+  sm_part[at] = v;
+  workgroupBarrier();
+  for (var half = {{TR / 2}}u; half > 0u; half = half >> 1u) {
+    if (lane < half) {
+      sm_part[at] = sm_part[at] + sm_part[at + half];
+    }
+    workgroupBarrier();
+  }
+  let r = sm_part[at - lane];
+  workgroupBarrier();
+  return r;
+}
+
+@compute @workgroup_size({{TO * TR}}, 1, 1)
+fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>,
+        @builtin(num_workgroups) nwg: vec3<u32>) {
+  let lane = lid.x % {{TR}}u;
+  let o = (wid.z * nwg.x + wid.x) * {{TO}}u + lid.x / {{TR}}u;
+  let live = o < {{ROWS}};
+  let count = {{COUNT}};
+  let low = {{V}}(bitcast<f32>({{LOW}}));
+  var top = low;
+//% if CACHE > 0
+//% for i in 0..CACHE
+  let r{{i}} = (lane + {{i * TR}}u) * {{RW}}u;
+  var v{{i}} = low;
+  if (live && r{{i}} < count) { v{{i}} = load(o, r{{i}}); }
+  top = {{MAXV}}(top, v{{i}});
+//% end
+//% else
+  var total = {{V}}(0.0);
+  if (live) {
+    for (var r = lane * {{RW}}u; r < count; r += {{TR * RW}}u) {
+      let v = load(o, r);
+      let next = {{MAXV}}(top, v);
+      let base = select(next, {{V}}(0.0), next == low);
+      total = total * {{EXPV}}(top - base) + {{EXPV}}(v - base);
+      top = next;
+    }
+  }
+//% end
+//% if RW == 4
+  let peak = sm_tree_max(lid.x, lane, {{MAX}}({{MAX}}(top.x, top.y), {{MAX}}(top.z, top.w)));
+//% else
+  let peak = sm_tree_max(lid.x, lane, top);
+//% end
+  let shift = select(peak, 0.0, peak == bitcast<f32>({{LOW}}));
+//% if CACHE > 0
+  var total = {{V}}(0.0);
+//% for i in 0..CACHE
+  v{{i}} = {{EXPV}}(v{{i}} - {{V}}(shift));
+  total = total + v{{i}};
+//% end
+//% else
+  total = total * {{EXPV}}(top - {{V}}(shift));
+//% end
+//% if RW == 4
+  let sum = sm_tree_sum(lid.x, lane, (total.x + total.y) + (total.z + total.w));
+//% else
+  let sum = sm_tree_sum(lid.x, lane, total);
+//% end
+  let scale = select(1.0 / sum, 0.0, sum == 0.0);
+  if (!live) { return; }
+//% if CACHE > 0
+//% for i in 0..CACHE
+  if (r{{i}} < count) { emit(o, r{{i}}, v{{i}} * scale); }
+//% end
+//% else
+  for (var r = lane * {{RW}}u; r < count; r += {{TR * RW}}u) {
+    emit(o, r, {{EXPV}}(load(o, r) - {{V}}(shift)) * scale);
+  }
+//% end
+}
