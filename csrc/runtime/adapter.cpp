@@ -107,10 +107,21 @@ int rank(const AdapterInfo& a) {
   return 9;
 }
 
+// NVIDIA's GL is listed at version 3.3, with limits as if it had compute shaders.
+bool computes(const AdapterInfo& a) {
+  if (!a.limits.max_storage_buffers || !a.limits.max_invocations) return false;
+  if (a.backend != "gl") return true;
+  size_t at = a.driver.find_first_of("0123456789");
+  if (at == std::string::npos || at + 2 >= a.driver.size() || a.driver[at + 1] != '.') return true;
+  int version = (a.driver[at] - '0') * 10 + (a.driver[at + 2] - '0');
+  return version >= (a.driver.find("ES") != std::string::npos ? 31 : 43);
+}
+
 std::vector<AdapterInfo> enumerate() {
   std::vector<AdapterInfo> out;
   for (WGPUAdapter handle : native::enumerate_adapters())
-    if (handle) out.push_back(describe(handle));
+    if (handle)
+      if (AdapterInfo a = describe(handle); computes(a)) out.push_back(std::move(a));
   std::stable_sort(out.begin(), out.end(),
                    [](const AdapterInfo& a, const AdapterInfo& b) { return rank(a) < rank(b); });
   for (size_t i = 0; i < out.size(); ++i) out[i].index = static_cast<int>(i);

@@ -37,8 +37,8 @@ struct AdapterInfo {
   void* handle = nullptr;  // WGPUAdapter, kept for the life of the process
 };
 
-/// Every adapter, best first: discrete, integrated, virtual, cpu, then everything on GL.
-/// Enumerated once per process. Empty where there is none.
+/// Every adapter that can compute, best first: discrete, integrated, virtual, cpu, then everything
+/// on GL. Enumerated once per process. Empty where there is none.
 const std::vector<AdapterInfo>& adapters();
 
 /// The adapter that `selector` names: "" (the best), "gpu:1" or "1" (index), "vulkan" or "vulkan:0"

@@ -17,6 +17,13 @@ uint64_t key(const Window& w) {
   return w.buffer->serial * 31 + w.offset * 7 + w.bytes;
 }
 
+Block* block_of(Buffer* b) {
+  return static_cast<Block*>(b);
+}
+Block* block_of(const Window& w) {
+  return static_cast<Block*>(w.buffer);
+}
+
 template <class Binding>
 uint64_t hash_of(uint32_t layout, Binding* bindings, size_t n) {
   uint64_t h = layout * 0x9e3779b97f4a7c15ull;
@@ -30,27 +37,40 @@ uint64_t hash_of(uint32_t layout, Binding* bindings, size_t n) {
 }  // namespace
 
 template <class Binding>
+BindEntry* BindGroups::find(uint64_t hash, const BindLayout& layout, Binding* bindings) const {
+  auto found = table_.find(hash);
+  BindEntry* e = found == table_.end() ? nullptr : found->second;
+  while (e && !e->matches(layout.id, bindings, layout.accesses.size())) e = e->next;
+  return e;
+}
+
+template <class Binding>
 BindEntry* BindGroups::get(const BindLayout& layout, Binding* bindings, WGPUBuffer uniforms) {
   size_t n = layout.accesses.size();
+  Block* first = n ? block_of(bindings[0]) : nullptr;
+  if (first && first->recent && first->recent->matches(layout.id, bindings, n)) {
+    first->recent->last_use = core_.tick;
+    ++core_.stats.bind_group_hits;
+    return first->recent;
+  }
   uint64_t hash = hash_of(layout.id, bindings, n);
-  auto found = table_.find(hash);
-  if (found != table_.end())
-    for (BindEntry* e = found->second; e; e = e->next)
-      if (e->matches(layout.id, bindings, n)) {
-        e->last_use = core_.tick;
-        ++core_.stats.bind_group_hits;
-        return e;
-      }
-  if (count_ >= kMaxGroups) evict();
-  std::vector<Window> windows(n);
-  for (size_t i = 0; i < n; ++i) windows[i] = window(bindings[i]);
-  BindEntry* e = create(layout, windows.data(), uniforms);
-  if constexpr (std::is_same_v<Binding, const Window>) e->windows = windows;
-  e->hash = hash;
-  BindEntry*& head = table_[hash];
-  e->next = head;
-  head = e;
-  ++count_;
+  BindEntry* e = find(hash, layout, bindings);
+  if (e) {
+    e->last_use = core_.tick;
+    ++core_.stats.bind_group_hits;
+  } else {
+    if (count_ >= kMaxGroups) evict();
+    std::vector<Window> windows(n);
+    for (size_t i = 0; i < n; ++i) windows[i] = window(bindings[i]);
+    e = create(layout, windows.data(), uniforms);
+    if constexpr (std::is_same_v<Binding, const Window>) e->windows = windows;
+    e->hash = hash;
+    BindEntry*& head = table_[hash];
+    e->next = head;
+    head = e;
+    ++count_;
+  }
+  if (first) first->recent = e;
   return e;
 }
 
@@ -92,7 +112,7 @@ BindEntry* BindGroups::create(const BindLayout& layout, const Window* windows,
   e->handle = handle;
   e->last_use = core_.tick;
   for (size_t i = 0; i < n; ++i) {
-    auto* block = static_cast<Block*>(windows[i].buffer);
+    Block* block = block_of(windows[i]);
     if (std::find(e->blocks.begin(), e->blocks.end(), block) == e->blocks.end())
       block->groups.push_back(e);
     e->blocks.push_back(block);
@@ -107,7 +127,10 @@ void BindGroups::remove(BindEntry* entry) {
   while (*link != entry) link = &(*link)->next;
   *link = entry->next;
   if (!found->second) table_.erase(found);
-  for (Block* block : entry->blocks) std::erase(block->groups, entry);
+  for (Block* block : entry->blocks) {
+    std::erase(block->groups, entry);
+    if (block->recent == entry) block->recent = nullptr;
+  }
   core_.release("wgpuBindGroupRelease", [&] { wgpuBindGroupRelease(entry->handle); });
   delete entry;
   --count_;

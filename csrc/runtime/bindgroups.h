@@ -14,6 +14,7 @@ struct BindEntry;
 /// What the pool makes: a buffer that knows the bind groups it is in.
 struct Block : Buffer {
   std::vector<BindEntry*> groups;
+  BindEntry* recent = nullptr;  // the last one with this block as its first binding
 };
 
 /// A bind group layout with the pipeline layouts on top of it; shared by all kernels of one
@@ -63,6 +64,8 @@ class BindGroups {
   uint64_t deletions() const { return deletions_; }
 
  private:
+  template <class Binding>
+  BindEntry* find(uint64_t hash, const BindLayout& layout, Binding* bindings) const;
   BindEntry* create(const BindLayout& layout, const Window* windows, WGPUBuffer uniforms);
   Window window(Buffer* whole) const;
   Window window(const Window& part) const { return part; }

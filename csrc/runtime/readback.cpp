@@ -11,7 +11,7 @@ namespace wgt::rt {
 namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
-constexpr uint64_t kKeep = 256 * kMiB;
+constexpr uint64_t kKeep = 512 * kMiB;  // fresh memory reads ten times slower
 
 // Only its memory is freed by the poll that follows.
 void destroy_now(WGPUDevice device) {

@@ -8,6 +8,10 @@
 
 namespace wgt::rt {
 
+namespace {
+constexpr std::chrono::microseconds kShortest{20}, kLongest{1000};
+}
+
 Waiter::Waiter(Core& core) : core_(core), events_(core.signals->events.load()) {}
 
 void Waiter::poll() {
@@ -28,12 +32,13 @@ void Waiter::poll() {
 
 void Waiter::pause() {
   // Short waits are the rule, and a sleep costs at least some 70 µs.
-  if (Clock::now() - start_ < std::chrono::microseconds(100)) {
+  Clock::time_point now = Clock::now();
+  if (now - start_ < std::chrono::microseconds(100)) {
     std::this_thread::yield();
     return;
   }
-  std::this_thread::sleep_for(std::chrono::microseconds(sleep_us_));
-  sleep_us_ = std::min(sleep_us_ * 3 / 2, 1000);
+  auto waited = std::chrono::duration_cast<std::chrono::microseconds>(now - start_);
+  std::this_thread::sleep_for(std::clamp(waited / 16, kShortest, kLongest));
 }
 
 }  // namespace wgt::rt

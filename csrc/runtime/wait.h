@@ -19,7 +19,6 @@ class Waiter {
   Core& core_;
   Clock::time_point start_ = Clock::now(), last_progress_ = start_;
   uint64_t events_;
-  int sleep_us_ = 20;
 };
 
 /// Polls until done() holds. Gives `lock` up during the pauses, where there is one.
