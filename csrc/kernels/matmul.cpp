@@ -9,42 +9,55 @@
 namespace wgt::kernels {
 namespace {
 
+enum Flag : int {
+  kPrefetch = 1,   // the next tile is read while this one is multiplied
+  kPad = 2,        // rows of a transposed operand are padded against bank conflicts
+  kEmitLoop = 4,   // one copy of the epilogue's code, for which the results are spilled
+  kTwoStages = 8,  // two tiles in workgroup memory, one barrier per step
+};
+
 /// See shaders/matmul.wgsl. The names say tile, results per thread, and what is special: s slices,
 /// d two stages, e emitted by a loop.
 struct Variant {
   const char* name;
-  int bm, bn, bk;          // the tile
-  int tm, tn;              // results per thread
-  int split;               // slices of threads along k
-  int lx, ly;              // lanes of a block
-  int unroll;              // flat steps along k
-  bool prefetch = true;    // the next tile is read while this one is multiplied
-  bool pad = true;         // rows of a transposed operand are padded against bank conflicts
-  bool emit_loop = false;  // one copy of the epilogue, results spilled for it
-  int buffers = 1;         // tiles in workgroup memory
+  int bm, bn, bk;  // the tile
+  int tm, tn;      // results per thread
+  int split;       // slices of threads along k
+  int lx, ly;      // lanes of a block
+  int unroll;      // flat steps along k
+  int flags;
+
+  bool has(Flag f) const { return (flags & f) != 0; }
+  int stages() const { return has(kTwoStages) ? 2 : 1; }
+  uint32_t threads() const { return static_cast<uint32_t>(bm / tm * (bn / tn) * split); }
+  uint32_t workgroup_bytes() const {
+    const int tiles = bk * (bm / 4 + bn / 4 + (has(kPad) ? 2 : 0)) * stages();
+    const int sums = (split - 1) * bm * bn / 4;
+    return static_cast<uint32_t>(std::max(tiles, sums)) * 16;
+  }
 };
 
-// Tile and lanes are the result of sweeps: on an H100 for the first ones; on llvmpipe for cpu_*,
-// which likes many results per thread, few barriers and little code (a flat epilogue halves the
-// speed).
+// cpu_* come from a sweep on llvmpipe, which likes many results per thread, few barriers and little
+// code: a flat epilogue halves its speed.
+constexpr int kGpuFlags = kPrefetch | kPad;
 constexpr Variant kVariants[] = {
-    {"128x128x16_16x8", 128, 128, 16, 16, 8, 1, 8, 4, 16},
-    {"128x128x16_16x8_e", 128, 128, 16, 16, 8, 1, 8, 4, 16, true, true, true},
-    {"128x128x8_16x8", 128, 128, 8, 16, 8, 1, 8, 4, 8},
-    {"128x128x16_8x16", 128, 128, 16, 8, 16, 1, 8, 4, 16},
-    {"128x128x16_8x8", 128, 128, 16, 8, 8, 1, 8, 4, 16},
-    {"256x64x8_16x8_d", 256, 64, 8, 16, 8, 1, 8, 4, 8, true, true, false, 2},
-    {"128x64x16_8x8", 128, 64, 16, 8, 8, 1, 8, 4, 16},
-    {"64x64x16_8x8", 64, 64, 16, 8, 8, 1, 8, 4, 16},
-    {"64x64x16_8x8_e", 64, 64, 16, 8, 8, 1, 8, 4, 16, true, true, true},
-    {"64x64x16_8x8_s2", 64, 64, 16, 8, 8, 2, 8, 4, 8},
-    {"64x64x32_8x8_s4", 64, 64, 32, 8, 8, 4, 8, 4, 8},
-    {"64x32x32_8x4_s4", 64, 32, 32, 8, 4, 4, 8, 4, 8},
-    {"32x32x32_4x4_s4", 32, 32, 32, 4, 4, 4, 8, 4, 8},
-    {"16x16x64_4x4_s8", 16, 16, 64, 4, 4, 8, 4, 4, 8},
-    {"cpu_128x128x16_16x16", 128, 128, 16, 16, 16, 1, 2, 4, 1, false, false, true},
-    {"cpu_64x64x16_8x8", 64, 64, 16, 8, 8, 1, 8, 8, 1, false, false, true},
-    {"cpu_16x16x32_8x8_s4", 16, 16, 32, 8, 8, 4, 2, 2, 1, false, false, true},
+    {"128x128x16_16x8", 128, 128, 16, 16, 8, 1, 8, 4, 16, kGpuFlags},
+    {"128x128x16_16x8_e", 128, 128, 16, 16, 8, 1, 8, 4, 16, kGpuFlags | kEmitLoop},
+    {"128x128x8_16x8", 128, 128, 8, 16, 8, 1, 8, 4, 8, kGpuFlags},
+    {"128x128x16_8x16", 128, 128, 16, 8, 16, 1, 8, 4, 16, kGpuFlags},
+    {"128x128x16_8x8", 128, 128, 16, 8, 8, 1, 8, 4, 16, kGpuFlags},
+    {"256x64x8_16x8_d", 256, 64, 8, 16, 8, 1, 8, 4, 8, kGpuFlags | kTwoStages},
+    {"128x64x16_8x8", 128, 64, 16, 8, 8, 1, 8, 4, 16, kGpuFlags},
+    {"64x64x16_8x8", 64, 64, 16, 8, 8, 1, 8, 4, 16, kGpuFlags},
+    {"64x64x16_8x8_e", 64, 64, 16, 8, 8, 1, 8, 4, 16, kGpuFlags | kEmitLoop},
+    {"64x64x16_8x8_s2", 64, 64, 16, 8, 8, 2, 8, 4, 8, kGpuFlags},
+    {"64x64x32_8x8_s4", 64, 64, 32, 8, 8, 4, 8, 4, 8, kGpuFlags},
+    {"64x32x32_8x4_s4", 64, 32, 32, 8, 4, 4, 8, 4, 8, kGpuFlags},
+    {"32x32x32_4x4_s4", 32, 32, 32, 4, 4, 4, 8, 4, 8, kGpuFlags},
+    {"16x16x64_4x4_s8", 16, 16, 64, 4, 4, 8, 4, 4, 8, kGpuFlags},
+    {"cpu_128x128x16_16x16", 128, 128, 16, 16, 16, 1, 2, 4, 1, kEmitLoop},
+    {"cpu_64x64x16_8x8", 64, 64, 16, 8, 8, 1, 8, 8, 1, kEmitLoop},
+    {"cpu_16x16x32_8x8_s4", 16, 16, 32, 8, 8, 4, 2, 2, 1, kEmitLoop},
 };
 constexpr int kCount = static_cast<int>(std::size(kVariants));
 
@@ -56,15 +69,6 @@ int index_of(std::string_view name) {
 
 int64_t div_up(int64_t a, int64_t b) {
   return (a + b - 1) / b;
-}
-uint32_t threads(const Variant& v) {
-  return static_cast<uint32_t>(v.bm / v.tm * (v.bn / v.tn) * v.split);
-}
-uint32_t workgroup_bytes(const Variant& v) {
-  const int pad = v.pad ? 1 : 0;
-  const int stages = v.bk * (v.bm / 4 + v.bn / 4 + 2 * pad) * v.buffers;
-  const int sums = (v.split - 1) * v.bm * v.bn / 4;
-  return static_cast<uint32_t>(std::max(stages, sums)) * 16;
 }
 int64_t tiles(const Variant& v, const MatmulProblem& p) {
   return div_up(p.m, v.bm) * div_up(p.n, v.bn);
@@ -139,7 +143,7 @@ MatmulLaunch plan_matmul(const rt::Limits& limits, bool software_adapter, const 
   const Reading b = reading(p.n, p.k, p.b_cs, p.b_rs, p.b_aligned);
   l.a_vec4 = a.vec4;
   l.b_vec4 = b.vec4;
-  l.wx = threads(v);
+  l.wx = v.threads();
   l.vars.set("T", info(p.dtype).compute);
   for (auto [name, value] : {std::pair{"BM", v.bm},
                              {"BN", v.bn},
@@ -149,13 +153,13 @@ MatmulLaunch plan_matmul(const rt::Limits& limits, bool software_adapter, const 
                              {"SPLIT", v.split},
                              {"LX", v.lx},
                              {"LY", v.ly},
-                             {"BUFFERS", v.buffers},
+                             {"BUFFERS", v.stages()},
                              {"UNROLL", v.unroll}})
     l.vars.set(name, value);
-  l.vars.set("PREFETCH", v.prefetch);
-  l.vars.set("EMIT_LOOP", v.emit_loop);
-  l.vars.set("PAD_0", v.pad && a.along_k);
-  l.vars.set("PAD_1", v.pad && b.along_k);
+  l.vars.set("PREFETCH", v.has(kPrefetch));
+  l.vars.set("EMIT_LOOP", v.has(kEmitLoop));
+  l.vars.set("PAD_0", v.has(kPad) && a.along_k);
+  l.vars.set("PAD_1", v.has(kPad) && b.along_k);
   l.vars.set("A_ALONG_K", a.along_k);
   l.vars.set("A_VEC", a.vec4);
   l.vars.set("B_ALONG_K", b.along_k);
@@ -183,8 +187,8 @@ const char* matmul_variant_name(int variant) {
 bool matmul_variant_fits(const rt::Limits& limits, int variant) {
   matmul_variant_name(variant);
   const Variant& v = kVariants[variant];
-  return threads(v) <= limits.max_invocations && threads(v) <= limits.max_workgroup_x &&
-         workgroup_bytes(v) <= limits.max_workgroup_memory;
+  return v.threads() <= limits.max_invocations && v.threads() <= limits.max_workgroup_x &&
+         v.workgroup_bytes() <= limits.max_workgroup_memory;
 }
 
 }  // namespace wgt::kernels

@@ -26,7 +26,7 @@ rt::Limits default_limits() {
 
 rt::Limits large_limits() {
   rt::Limits l = default_limits();
-  l.max_workgroup_memory = 49152;
+  l.max_workgroup_memory = 49152;  // NVIDIA's
   l.max_invocations = l.max_workgroup_x = l.max_workgroup_y = 1024;
   return l;
 }
@@ -138,8 +138,8 @@ TEST_CASE("matmul plan: vec4 loads need unit stride, whole vec4s and alignment")
 
 TEST_CASE("matmul plan: grids beyond the limit fold") {
   rt::Limits limits = large_limits();
-  const int middle = 2;
-  REQUIRE(matmul_variant_name(middle) == std::string("64x64x16_8x8"));
+  int middle = 0;
+  while (matmul_variant_name(middle) != std::string("64x64x16_8x8")) ++middle;
   auto grid = [&](int64_t tiles, int64_t batch) {
     const MatmulLaunch l = plan_matmul(limits, false, row_major(64 * tiles, 64, 64, batch), middle);
     return std::array{l.gx, l.gy, l.gz};
