@@ -54,7 +54,7 @@ Tensor made(Tensor t);
 
 /// Runs f without the GIL.
 template <class F>
-auto unlocked(F&& f) {
+decltype(auto) unlocked(F&& f) {
   py::gil_scoped_release release;
   return f();
 }

@@ -65,7 +65,7 @@ std::optional<Scalar> to_scalar(py::handle o) {
     return Scalar{Kind::u, f, 0};
   }
   // NumPy's scalars are as weak as Python's.
-  static py::handle generic = py::module_::import("numpy").attr("generic").release();
+  static py::handle generic = py::object(py::module_::import("numpy").attr("generic")).release();
   if (PyObject_IsInstance(p, generic.ptr()) == 1) {
     py::object item = o.attr("item")();
     if (PyBool_Check(item.ptr()) || PyFloat_Check(item.ptr()) || PyLong_Check(item.ptr())) return to_scalar(item);

@@ -22,6 +22,7 @@ py::list setting_rows() {
 
 PYBIND11_MODULE(_core, m) {
   m.doc() = "The C++ core of wgtensor. Use the wgtensor package.";
+  m.attr("__version__") = WGTENSOR_VERSION;
   init_errors(m);
   py::class_<Tensor> tensor(m, "Tensor", "A tensor on a GPU: a handle on a lazily computed array.");
   init_device(m);

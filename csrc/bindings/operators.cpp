@@ -117,24 +117,11 @@ void init_operators(py::module_& m, py::class_<Tensor>& t) {
     py::cast<Tensor&>(self) = py::cast<Tensor&>(r);
     return self;
   }, py::is_operator());
-  m.def("elementwise", [](const std::string& name, py::args args) {
-    int row = graph::find_op(name);
-    if (row < 0) raise(ErrorKind::value, "no elementwise operation is called " + name);
+  m.def("elementwise", [](int row, py::args args) {
+    if (row < 0 || row >= graph::kTableRows) raise(ErrorKind::value, "no such row of the elementwise table");
     OpId op = static_cast<OpId>(row);
     return run(op, operands(op, args));
-  }, py::arg("name"), "One row of the elementwise table, by name.");
-  m.def("table", [] {
-    py::list rows;
-    for (int i = 0; i < graph::kTableRows; ++i) {
-      const OpInfo& o = graph::op_info(static_cast<OpId>(i));
-      constexpr const char* rules[] = {"arith", "arith_float", "same", "unary_float", "compare", "logical", "bits", "predicate", "select"};
-      std::string kinds;
-      for (int k = 0; k < 4; ++k)
-        if (*o.wgsl[k]) kinds += "biuf"[k];
-      rows.append(py::make_tuple(o.name, o.arity, rules[static_cast<int>(o.rule)], kinds, o.numpy, o.domain, o.dunder, o.doc));
-    }
-    return rows;
-  }, "The elementwise table: (name, arity, rule, kinds, numpy reference, domain, dunder, doc).");
+  }, py::arg("row"), "One row of the elementwise table, by number.");
 }
 
 }  // namespace wgt::bind

@@ -66,15 +66,16 @@ void init_views(py::class_<Tensor>& t) {
 
 void init_reductions(py::class_<Tensor>& t) {
   auto define = [&](const char* name, const char* doc) {
-    t.def(name, [name](const Tensor& s, py::handle axis, bool keepdims) {
+    std::string method = std::string("_") + name;  // the facade's methods add NumPy's other arguments
+    t.def(method.c_str(), [name](const Tensor& s, py::handle axis, bool keepdims) {
       auto a = to_axes(name, axis);
       return made(unlocked([&] { return reduce(name, s, a, keepdims); }));
     }, py::arg("axis") = py::none(), py::arg("keepdims") = false, doc);
   };
-  define("_sum", "Sum over axes; integers wrap, bools count.");
-  define("_mean", "Arithmetic mean over axes, in float32.");
-  define("_max", "Largest element over axes; NaN wins.");
-  define("_min", "Smallest element over axes; NaN wins.");
+  define("sum", "Sum over axes; integers wrap, bools count.");
+  define("mean", "Arithmetic mean over axes, in float32.");
+  define("max", "Largest element over axes; NaN wins.");
+  define("min", "Smallest element over axes; NaN wins.");
   t.def("_softmax", [](const Tensor& s, int64_t axis) { return made(unlocked([&] { return softmax(s, axis); })); },
         py::arg("axis") = -1, "exp(x - max) / sum of the same, along an axis.");
 }

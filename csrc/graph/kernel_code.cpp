@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <fstream>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <sstream>
 
+#include "base/settings.h"
 #include "graph/codegen.h"
 #include "kernels/embedded.h"
 #include "kernels/template.h"
@@ -94,10 +97,20 @@ std::string KernelCode::declarations() const {
   return s + library(functions_);
 }
 
+namespace {
+void dump(const std::string& label, const std::string& source) {
+  std::string name = label;
+  std::replace(name.begin(), name.end(), ' ', '_');
+  std::ofstream f(settings().dump + "/" + name + "_" + std::to_string(std::hash<std::string>()(source)) + ".wgsl");
+  f << source;
+}
+}  // namespace
+
 void KernelCode::finish(Step& step, const std::string& label, std::string source) {
   rt::KernelDesc desc;
   desc.label = label;
   desc.source = std::move(source);
+  if (!settings().dump.empty()) dump(label, desc.source);
   for (const Binding& b : bindings_) {
     desc.bindings.push_back(b.access);
     step.buffers.push_back(b.value);

@@ -1,0 +1,127 @@
+"""Tensors for Python on any GPU: NumPy's words, WebGPU underneath."""
+
+from __future__ import annotations
+
+from wgtensor import _core
+from wgtensor._arrays import as_operand, asarray
+from wgtensor._core import (
+    Device,
+    DeviceLostError,
+    DeviceMismatchError,
+    DeviceNotFoundError,
+    DTypeError,
+    InvalidWorkgroupSizeError,
+    OutOfMemoryError,
+    ShaderError,
+    ShapeError,
+    Tensor,
+    UnsupportedError,
+    WgtensorError,
+)
+from wgtensor._dtypes import DTYPES, DType, float32, int32, uint32
+from wgtensor._dtypes import bool_ as bool
+
+_core._register(DTYPES, as_operand)
+
+from wgtensor._tensor import install  # noqa: E402
+
+install()
+
+from wgtensor._config import config  # noqa: E402
+from wgtensor._devices import (  # noqa: E402
+    default_device,
+    devices,
+    get_device,
+    is_available,
+    set_default_device,
+)
+from wgtensor._functions import (  # noqa: E402
+    arange,
+    astype,
+    broadcast_shapes,
+    broadcast_to,
+    empty,
+    empty_like,
+    eval,
+    expand_dims,
+    explain,
+    eye,
+    full,
+    full_like,
+    matmul,
+    matrix_transpose,
+    max,
+    mean,
+    min,
+    ones,
+    ones_like,
+    permute_dims,
+    reshape,
+    softmax,
+    squeeze,
+    stats,
+    sum,
+    synchronize,
+    zeros,
+    zeros_like,
+)
+from wgtensor._generated import *  # noqa: E402, F403
+from wgtensor._generated import __all__ as _rows  # noqa: E402
+
+__version__ = _core.__version__
+
+__all__ = [
+    "DType",
+    "DTypeError",
+    "Device",
+    "DeviceLostError",
+    "DeviceMismatchError",
+    "DeviceNotFoundError",
+    "InvalidWorkgroupSizeError",
+    "OutOfMemoryError",
+    "ShaderError",
+    "ShapeError",
+    "Tensor",
+    "UnsupportedError",
+    "WgtensorError",
+    "arange",
+    "asarray",
+    "astype",
+    "bool",
+    "broadcast_shapes",
+    "broadcast_to",
+    "config",
+    "default_device",
+    "devices",
+    "empty",
+    "empty_like",
+    "eval",
+    "expand_dims",
+    "explain",
+    "eye",
+    "float32",
+    "full",
+    "full_like",
+    "get_device",
+    "int32",
+    "is_available",
+    "matmul",
+    "matrix_transpose",
+    "max",
+    "mean",
+    "min",
+    "ones",
+    "ones_like",
+    "permute_dims",
+    "reshape",
+    "set_default_device",
+    "softmax",
+    "squeeze",
+    "stats",
+    "sum",
+    "synchronize",
+    "uint32",
+    "zeros",
+    "zeros_like",
+    *_rows,
+]

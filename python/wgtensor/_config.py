@@ -1,0 +1,36 @@
+"""wt.config: every setting as an attribute. The list is the core's; each is also an environment variable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wgtensor import _core
+
+
+class Config:
+    """Settings of this process; assigning one takes effect at once where the setting allows."""
+
+    def __getattr__(self, name: str) -> Any:
+        for setting, kind, *_ in _core.settings():
+            if setting == name:
+                text = _core.get_setting(name)
+                return text if kind == "string" else text == "1" if kind == "bool" else int(text)
+        raise AttributeError(f"no setting is called {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self.__dir__():
+            raise AttributeError(f"no setting is called {name!r}")
+        text = str(int(value)) if isinstance(value, bool) else str(value)
+        _core.set_setting(name, text)
+
+    def __dir__(self) -> list[str]:
+        return [row[0] for row in _core.settings()]
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            f"{name} = {_core.get_setting(name)!r}  # {env}: {text}"
+            for name, _, _, env, text in _core.settings()
+        )
+
+
+config = Config()

@@ -1,0 +1,135 @@
+// Writes what is generated from the elementwise table: Python functions and the stub's methods.
+//   wgt_tablegen py OUT             _generated.py
+//   wgt_tablegen pyi TEMPLATE OUT   _core.pyi: TEMPLATE with the line "    # ROWS" replaced by methods and operators
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Row {
+  std::string name;
+  int arity;
+  std::string rule, wgsl[4];  // float, int, uint, bool
+  std::string numpy, domain, dunder, doc;
+  std::string kinds() const {
+    std::string k;
+    for (int i = 0; i < 4; ++i)
+      if (!wgsl[i].empty()) k += "fiub"[i];
+    return k;
+  }
+};
+
+const std::vector<Row> kRows = {
+#define ROW(name, arity, rule, f, i, u, b, numpy, domain, dunder, doc) \
+  {#name, arity, #rule, {f, i, u, b}, numpy, domain, dunder, doc},
+#include "graph/elementwise.def"
+#undef ROW
+};
+
+std::string parameters(const Row& r, bool typed) {
+  std::vector<std::string> names;
+  if (r.arity == 1) names = {"x"};
+  if (r.arity == 2) names = {"x1", "x2"};
+  if (r.arity == 3) names = {"condition", "x1", "x2"};
+  std::string s;
+  for (const std::string& n : names) s += (s.empty() ? "" : ", ") + n + (typed ? ": ArrayLike" : "");
+  return s;
+}
+
+std::string dtypes(const Row& r) {
+  if (r.rule == "logical") return "any; operands count as bool";
+  std::string s;
+  for (char k : r.kinds()) {
+    const char* name = k == 'f' ? "float32" : k == 'i' ? "int32" : k == 'u' ? "uint32" : "bool";
+    s += (s.empty() ? "" : ", ") + std::string(name);
+  }
+  if (r.rule == "unary_float" || r.rule == "arith_float") s += "; integers and bool become the default float";
+  return s;
+}
+
+// The NumPy ufunc of the same meaning, or "".
+std::string ufunc(const Row& r) {
+  size_t open = r.numpy.find('(');
+  if (r.numpy.rfind("np.", 0) != 0 || open == std::string::npos || r.arity > 2) return "";
+  return r.numpy.substr(open) == (r.arity == 1 ? "(x)" : "(x, y)") ? r.numpy.substr(3, open - 3) : "";
+}
+
+std::string literal(const std::string& s) {
+  std::string out = "\"";
+  for (char c : s) out += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  return out + "\"";
+}
+
+std::string python() {
+  std::ostringstream o;
+  o << "\"\"\"The elementwise functions. Generated from csrc/graph/elementwise.def: do not edit.\"\"\"\n\n"
+       "from __future__ import annotations\n\nfrom collections.abc import Callable\n\n"
+       "from wgtensor import _core\nfrom wgtensor._arrays import ArrayLike, into\nfrom wgtensor._core import Tensor\n";
+  for (size_t i = 0; i < kRows.size(); ++i) {
+    const Row& r = kRows[i];
+    o << "\n\ndef " << r.name << "(" << parameters(r, true) << ", /, *, out: Tensor | None = None) -> Tensor:\n"
+      << "    \"\"\"" << r.doc << "\n\n";
+    if (r.arity > 1) o << "    Shapes broadcast. ";
+    else o << "    ";
+    o << "Dtypes: " << dtypes(r) << ".\n"
+      << "    NumPy: ``" << r.numpy << "``. `out` receives the result; it has the result's shape and dtype.\n    \"\"\"\n"
+      << "    result = _core.elementwise(" << i << ", " << parameters(r, false) << ")\n"
+      << "    return result if out is None else into(" << literal(r.name) << ", out, result)\n";
+  }
+  o << "\n\n#: name, arity, dtype rule, kinds of operands, NumPy reference, test domain, operator, documentation\n"
+       "TABLE: tuple[tuple[str, int, str, str, str, str, str, str], ...] = (\n";
+  for (const Row& r : kRows)
+    o << "    (" << literal(r.name) << ", " << r.arity << ", " << literal(r.rule) << ", " << literal(r.kinds()) << ", "
+      << literal(r.numpy) << ", " << literal(r.domain) << ", " << literal(r.dunder) << ", " << literal(r.doc) << "),\n";
+  o << ")\n\nUFUNCS: dict[str, Callable[..., Tensor]] = {\n";
+  for (const Row& r : kRows)
+    if (!ufunc(r).empty()) o << "    " << literal(ufunc(r)) << ": " << r.name << ",\n";
+  o << "}\n\n__all__ = [\n";
+  for (const Row& r : kRows) o << "    " << literal(r.name) << ",\n";
+  o << "]\n";
+  return o.str();
+}
+
+std::string stub_rows() {
+  std::ostringstream o;
+  for (const Row& r : kRows) {
+    if (r.arity == 1) o << "    def " << r.name << "(self) -> Tensor: ...\n";
+    if (r.arity == 2) o << "    def " << r.name << "(self, *args: ArrayLike) -> Tensor: ...\n";
+    if (r.dunder.empty()) continue;
+    if (r.arity == 1) {
+      o << "    def __" << r.dunder << "__(self) -> Tensor: ...\n";
+      continue;
+    }
+    bool eq = r.dunder == "eq" || r.dunder == "ne";
+    std::string ignore = eq ? "  # type: ignore[override]" : "";
+    o << "    def __" << r.dunder << "__(self, arg0: ArrayLike, /) -> Tensor: ..." << ignore << "\n";
+    if (r.rule == "compare") continue;
+    o << "    def __r" << r.dunder << "__(self, arg0: ArrayLike, /) -> Tensor: ...\n";
+    o << "    def __i" << r.dunder << "__(self, arg0: ArrayLike, /) -> Tensor: ...  # type: ignore[misc]\n";
+  }
+  return o.str();
+}
+
+bool write(const char* path, const std::string& text) {
+  std::ofstream f(path, std::ios::binary);
+  f << text;
+  return static_cast<bool>(f);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string mode = argc > 1 ? argv[1] : "";
+  if (mode == "py" && argc == 3) return write(argv[2], python()) ? 0 : 1;
+  if (mode == "pyi" && argc == 4) {
+    std::ifstream in(argv[2]);
+    std::string out, line;
+    while (std::getline(in, line)) out += line == "    # ROWS" ? stub_rows() : line + "\n";
+    return write(argv[3], out) ? 0 : 1;
+  }
+  std::cerr << "usage: wgt_tablegen py OUT | pyi TEMPLATE OUT\n";
+  return 2;
+}
