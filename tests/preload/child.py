@@ -16,6 +16,8 @@ class Counts:
         self._library = ctypes.CDLL(None)
         for name in ("dispatch", "submit", "pipeline"):
             getattr(self._library, f"wgt_test_{name}_count").restype = ctypes.c_ulong
+        self._library.wgt_test_label.restype = ctypes.c_char_p
+        self._library.wgt_test_label.argtypes = [ctypes.c_ulong]
 
     @property
     def dispatches(self) -> int:
@@ -28,6 +30,11 @@ class Counts:
     @property
     def pipelines(self) -> int:
         return int(self._library.wgt_test_pipeline_count())
+
+    @property
+    def labels(self) -> list[str]:
+        """The kernels dispatched, by the labels of their pipelines."""
+        return [self._library.wgt_test_label(i).decode() for i in range(self.dispatches)]
 
     def reset(self) -> None:
         self._library.wgt_test_reset_counts()

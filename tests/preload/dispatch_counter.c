@@ -11,6 +11,23 @@
 enum { kDispatches, kSubmits, kPipelines, kCount };
 static atomic_ulong counts[kCount];
 
+// The labels of the pipelines dispatched since the last reset. One thread at a time records.
+struct string_view {
+  const char* data;
+  size_t length;
+};
+struct pipeline_descriptor {  // how WGPUComputePipelineDescriptor starts
+  void* next;
+  struct string_view label;
+};
+enum { kLabelBytes = 32, kPipelinesKnown = 4096, kLabelsKept = 16384 };
+static struct {
+  void* handle;
+  char label[kLabelBytes];
+} known[kPipelinesKnown];
+static atomic_ulong known_count;
+static unsigned long current, dispatched[kLabelsKept];
+
 // Python opens the extension with a scope of its own, where RTLD_NEXT does not look.
 static int find_library(struct dl_phdr_info* info, size_t size, void* out) {
   (void)size;
@@ -38,7 +55,8 @@ static void* real(const char* name) {
 
 void wgpuComputePassEncoderDispatchWorkgroups(void* pass, uint32_t x, uint32_t y, uint32_t z) {
   REAL(wgpuComputePassEncoderDispatchWorkgroups);
-  atomic_fetch_add(&counts[kDispatches], 1);
+  unsigned long n = atomic_fetch_add(&counts[kDispatches], 1);
+  if (n < kLabelsKept) dispatched[n] = current;
   real_wgpuComputePassEncoderDispatchWorkgroups(pass, x, y, z);
 }
 
@@ -63,7 +81,31 @@ uint64_t wgpuQueueSubmitForIndex(void* queue, size_t count, void* const* command
 void* wgpuDeviceCreateComputePipeline(void* device, const void* descriptor) {
   REAL(wgpuDeviceCreateComputePipeline);
   atomic_fetch_add(&counts[kPipelines], 1);
-  return real_wgpuDeviceCreateComputePipeline(device, descriptor);
+  void* pipeline = real_wgpuDeviceCreateComputePipeline(device, descriptor);
+  unsigned long n = atomic_fetch_add(&known_count, 1);
+  if (n < kPipelinesKnown) {
+    const struct string_view* label = &((const struct pipeline_descriptor*)descriptor)->label;
+    size_t length = label->data && label->length < kLabelBytes ? label->length : 0;
+    if (length) memcpy(known[n].label, label->data, length);
+    known[n].handle = pipeline;
+  }
+  return pipeline;
+}
+
+void wgpuComputePassEncoderSetPipeline(void* pass, void* pipeline) {
+  REAL(wgpuComputePassEncoderSetPipeline);
+  // The youngest of that handle: one may be used again for another pipeline.
+  unsigned long n = atomic_load(&known_count);
+  for (n = n < kPipelinesKnown ? n : kPipelinesKnown; n > 0; --n)
+    if (known[n - 1].handle == pipeline) break;
+  current = n;
+  real_wgpuComputePassEncoderSetPipeline(pass, pipeline);
+}
+
+// The label of the i-th dispatch since the last reset.
+const char* wgt_test_label(unsigned long i) {
+  unsigned long n = i < kLabelsKept && i < atomic_load(&counts[kDispatches]) ? dispatched[i] : 0;
+  return n ? known[n - 1].label : "";
 }
 
 unsigned long wgt_test_dispatch_count(void) {
