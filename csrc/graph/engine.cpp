@@ -54,12 +54,32 @@ rt::Lock Engine::lock() {
   }
 }
 
+rt::Lock Engine::try_lock_for_node() {
+  rt::Device* d = device_.load(std::memory_order_acquire);
+  rt::Lock l(d->mutex(), std::try_to_lock);
+  if (l && (d != device_.load(std::memory_order_acquire) || since_flush_ + 1 >= settings().flush_nodes)) l.unlock();
+  return l;
+}
+
 // ---- nodes ----------------------------------------------------------------------------------
 
-NodeRef Engine::make(NodeKind kind, DType dtype, const Dims& shape) {
+namespace {
+void check_count(const Dims& shape) {
   if (numel(shape) >= (int64_t{1} << 32))
     raise(ErrorKind::unsupported, "a tensor of shape " + to_string(shape) + " has 2^32 elements or more: split it");
-  auto* n = new Node();
+}
+}  // namespace
+
+NodeRef Engine::make(NodeKind kind, DType dtype, const Dims& shape) {
+  check_count(shape);
+  if (++since_collect_ >= kCollectEvery) collect();  // also where nothing is ever flushed
+  Node* n;
+  if (spare_.empty()) {
+    n = new Node();
+  } else {
+    n = new (spare_.back()) Node();
+    spare_.pop_back();
+  }
   n->kind = kind;
   n->dtype = dtype;
   n->shape = shape;
@@ -98,6 +118,7 @@ void Engine::release_inputs(Node& n) {
 }
 
 void Engine::collect() {
+  since_collect_ = 0;
   device().collect();
   while (Node* n = dead_.take_all()) {
     while (n) {
@@ -105,7 +126,8 @@ void Engine::collect() {
       bool was_pending = n->pending;
       unlink(*n);
       if (was_pending) release_inputs(*n);
-      delete n;
+      n->~Node();
+      spare_.push_back(n);
       n = next;
     }
   }
@@ -126,6 +148,7 @@ NodeRef Engine::leaf(DType dtype, const Dims& shape, rt::BufferRef buffer) {
 }
 
 NodeRef Engine::empty(DType dtype, const Dims& shape) {
+  check_count(shape);
   uint64_t bytes = static_cast<uint64_t>(numel(shape)) * static_cast<uint64_t>(info(dtype).size);
   return leaf(dtype, shape, device().allocate(std::max<uint64_t>(bytes, 4)));
 }
@@ -254,6 +277,7 @@ std::shared_ptr<Plan> Engine::plan_of(FlushGraph& g) {
     ++stats.plan_hits;
     return plan;
   }
+  resolve_operands(g);
   auto plan = make_plan(g, device());
   plans_.insert(g.key, plan, static_cast<size_t>(settings().max_plans));
   ++stats.plans;
@@ -263,7 +287,8 @@ std::shared_ptr<Plan> Engine::plan_of(FlushGraph& g) {
 
 void Engine::flush(const std::vector<Node*>& targets) {
   collect();
-  FlushGraph g;
+  FlushGraph& g = graph_;
+  g.clear();
   collect_graph(*this, g, targets);
   if (g.nodes.empty()) return;
   ++device().stats().flushes;
@@ -281,6 +306,7 @@ void Engine::flush(const std::vector<Node*>& targets) {
     throw;
   }
   execute(g, *plan);
+  g.clear();
   collect();
 }
 
@@ -301,59 +327,63 @@ Error with_origin(const FlushGraph& g, const Step& step, const Error& error) {
 }  // namespace
 
 void Engine::execute(FlushGraph& g, const Plan& plan) {
-  rt::Device& device = this->device();
-  std::vector<rt::BufferRef> values(static_cast<size_t>(plan.values));
-  for (size_t i = 0; i < g.leaves.size(); ++i) values[g.nodes.size() + i] = g.leaves[i]->buffer;
-  std::vector<bool> written(values.size(), false);
-  std::vector<uint32_t> params;
-  rt::Buffer* buffers[32];
+  values_.assign(static_cast<size_t>(plan.values), {});
+  written_.assign(values_.size(), false);
+  for (size_t i = 0; i < g.leaves.size(); ++i) values_[g.nodes.size() + i] = g.leaves[i]->buffer;
   for (const Step& step : plan.steps) {
     try {
-      for (const StepOutput& o : step.outputs) {
-        rt::BufferRef b = o.in_place >= 0 ? values[static_cast<size_t>(o.in_place)] : device.allocate(o.bytes);
-        values[static_cast<size_t>(o.value)] = std::move(b);
-      }
-      if (step.kernel) {
-        params = step.params;
-        for (const Patch& p : step.patches) {
-          const Node& n = *g.node_of(p.value);
-          params[p.word] += p.source == Patch::offset ? static_cast<uint32_t>(n.layout.offset)
-                            : p.source == Patch::bits ? n.bits
-                                                      : n.step;
-        }
-        for (size_t i = 0; i < step.buffers.size(); ++i)
-          buffers[i] = values[static_cast<size_t>(step.buffers[i])].get();
-        device.dispatch(*step.kernel, buffers, params.data(), step.x, step.y, step.z);
-      } else {
-        device.copy(*values[static_cast<size_t>(step.outputs[0].value)], 0,
-                    *values[static_cast<size_t>(step.buffers[0])], 0, (step.outputs[0].bytes + 3) / 4 * 4);
-      }
+      run_step(g, step);
     } catch (Error& error) {
-      finish(g, values, written);
+      finish(g);
       Error located = with_origin(g, step, error);
       fail(g, step, located);
       throw located;
     }
-    for (const StepOutput& o : step.outputs) written[static_cast<size_t>(o.value)] = true;
-    for (int v : step.dies) {
-      values[static_cast<size_t>(v)].reset();
-      if (g.is_leaf(v) && static_cast<size_t>(v) < g.nodes.size() + g.leaves.size()) g.leaf(v)->buffer.reset();
-    }
   }
-  finish(g, values, written);
+  finish(g);
+}
+
+void Engine::run_step(FlushGraph& g, const Step& step) {
+  rt::Device& device = this->device();
+  for (const StepOutput& o : step.outputs) {
+    rt::BufferRef b = o.in_place >= 0 ? std::move(values_[static_cast<size_t>(o.in_place)]) : device.allocate(o.bytes);
+    values_[static_cast<size_t>(o.value)] = std::move(b);
+  }
+  if (step.kernel) {
+    params_ = step.params;
+    for (const Patch& p : step.patches) {
+      const Node& n = *g.node_of(p.value);
+      params_[p.word] += p.source == Patch::offset ? static_cast<uint32_t>(n.layout.offset)
+                         : p.source == Patch::bits ? n.bits
+                                                   : n.step;
+    }
+    rt::Buffer* buffers[kMaxBuffers];
+    if (step.buffers.size() > kMaxBuffers) internal_error("[" + step.what + "] binds too many buffers");
+    for (size_t i = 0; i < step.buffers.size(); ++i)
+      buffers[i] = values_[static_cast<size_t>(step.buffers[i])].get();
+    device.dispatch(*step.kernel, buffers, params_.data(), step.x, step.y, step.z);
+  } else {
+    device.copy(*values_[static_cast<size_t>(step.outputs[0].value)], 0,
+                *values_[static_cast<size_t>(step.buffers[0])], 0, (step.outputs[0].bytes + 3) / 4 * 4);
+  }
+  for (const StepOutput& o : step.outputs) written_[static_cast<size_t>(o.value)] = true;
+  for (int v : step.dies) {
+    values_[static_cast<size_t>(v)].reset();
+    if (g.is_leaf(v) && static_cast<size_t>(v) < g.nodes.size() + g.leaves.size()) g.leaf(v)->buffer.reset();
+  }
 }
 
 // Values that exist become leaves; what only they needed is let go.
-void Engine::finish(FlushGraph& g, std::vector<rt::BufferRef>& values, const std::vector<bool>& written) {
+void Engine::finish(FlushGraph& g) {
   for (size_t i = 0; i < g.nodes.size(); ++i) {
     Node& n = *g.nodes[i].node;
-    if (!written[i]) {
+    if (!written_[i]) {
       n.deferred = n.deferred || (g.nodes[i].held && !g.nodes[i].root);
       continue;
     }
     n.kind = NodeKind::leaf;
     n.layout = {contiguous_strides(n.shape), 0};
-    n.buffer = std::move(values[i]);
+    n.buffer = std::move(values_[i]);
     unlink(n);
     release_inputs(n);
   }
@@ -363,6 +393,7 @@ void Engine::finish(FlushGraph& g, std::vector<rt::BufferRef>& values, const std
     else
       v->deferred = true;
   }
+  values_.clear();
 }
 
 // The step's results hold the error from now on, and so does what was to be made of them.
@@ -396,6 +427,7 @@ std::string Engine::explain(Node* target) {
   if (target->kind == NodeKind::leaf) return "already computed: no kernel\n";
   FlushGraph g;
   collect_graph(*this, g, {target});
+  resolve_operands(g);
   auto plan = make_plan(g, device());
   std::string s = std::to_string(plan->steps.size()) + (plan->steps.size() == 1 ? " kernel\n" : " kernels\n");
   for (const Step& step : plan->steps) {

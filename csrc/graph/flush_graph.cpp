@@ -20,6 +20,16 @@ NodeRef try_acquire(Node* n) {
   return {};
 }
 
+// Two to a word: sizes and strides stay below 2^32.
+void push_dims(std::vector<uint64_t>& key, const Dims& d) {
+  for (int i = 0; i < d.size(); i += 2) {
+    uint64_t second = i + 1 < d.size() ? static_cast<uint32_t>(d[i + 1]) : 0;
+    key.push_back(static_cast<uint32_t>(d[i]) | second << 32);
+  }
+}
+
+uint64_t word(auto v) { return static_cast<uint64_t>(v); }
+
 class Collector {
  public:
   Collector(FlushGraph& g, uint64_t epoch) : g_(g), epoch_(epoch) {}
@@ -40,17 +50,14 @@ class Collector {
 
   void add_root(Node* n, NodeRef keep) {
     want(n);
-    if (n->kind == NodeKind::view) {
-      Node* base = n->inputs[0].get();
-      want(base);
-      roots_.push_back(base);
-    } else {
-      roots_.push_back(n);
-    }
+    ++n->edges;  // the one that `keep` holds
     g_.keep.push_back(std::move(keep));
+    Node* computed = n->kind == NodeKind::view ? n->inputs[0].get() : n;
+    want(computed);
+    g_.roots.push_back(computed);
   }
 
-  // Youngest first: readers are older than nothing they read, so one pass marks all ancestors.
+  // Youngest first: no node is older than what it reads, so one pass marks all ancestors.
   void mark(Node* last) {
     for (Node* n = last; n; n = n->prev) {
       if (n->epoch != epoch_ || !n->wanted) continue;
@@ -59,113 +66,107 @@ class Collector {
         want(in);
         ++in->edges;
       }
-      if (n->kind == NodeKind::view)
-        g_.views.push_back(n);
-      else
-        order_.push_back(n);
+      (n->kind == NodeKind::view ? g_.views : g_.order).push_back(n);
     }
-    std::reverse(order_.begin(), order_.end());
-    for (size_t i = 0; i < order_.size(); ++i) order_[i]->mark = static_cast<int>(i);
+    std::reverse(g_.order.begin(), g_.order.end());
+    int number = 0;
+    for (Node* n : g_.order) n->mark = number++;
   }
 
   void number() {
-    g_.nodes.resize(order_.size());
-    for (size_t i = 0; i < order_.size(); ++i) {
-      FlushNode& f = g_.nodes[i];
-      f.node = order_[i];
-      // Held: by a tensor, or by a lazy node outside this flush.
-      f.held = f.node->handles.load(std::memory_order_relaxed) > 0 || outside(*f.node) > kept(f.node);
-      for (int k = 0; k < f.node->arity; ++k) f.operands.push_back(operand(*f.node, k));
+    g_.nodes.resize(g_.order.size());
+    for (size_t i = 0; i < g_.order.size(); ++i) {
+      Node* n = g_.order[i];
+      g_.nodes[i].node = n;
+      g_.nodes[i].held = held(*n);
+      for (int k = 0; k < n->arity; ++k) number_leaf(source_of(*n->inputs[k]));
     }
-    for (Node* r : roots_) g_.nodes[static_cast<size_t>(r->mark)].root = true;
+    for (Node* r : g_.roots) g_.nodes[static_cast<size_t>(r->mark)].root = true;
     for (Node* v : g_.views)
-      if (v->handles.load(std::memory_order_relaxed) > 0 || outside(*v) > kept(v))
-        g_.nodes[static_cast<size_t>(v->inputs[0]->mark)].held = true;
-    for (Node* l : g_.leaves) {
-      g_.leaf_dies.push_back(l->handles.load(std::memory_order_relaxed) == 0 && outside(*l) == 0 &&
-                             l->buffer->refs.load(std::memory_order_relaxed) == 1);
-      auto same = std::find_if(g_.leaves.begin(), g_.leaves.end(), [&](Node* o) { return o->buffer == l->buffer; });
-      g_.leaf_buffer.push_back(static_cast<int>(same - g_.leaves.begin()));
+      if (held(*v)) g_.nodes[static_cast<size_t>(v->inputs[0]->mark)].held = true;
+  }
+
+  void write_key() {
+    auto& key = g_.key;
+    key.push_back(word(settings().max_fusion) << 32 | g_.nodes.size());
+    for (const FlushNode& f : g_.nodes) {
+      const Node& n = *f.node;
+      key.push_back(word(n.kind) | word(n.op) << 8 | word(n.reduce) << 24 | word(n.dtype) << 28 |
+                    word(n.shape.size()) << 36 | word(n.arity) << 44 | word(f.root) << 48 | word(f.held) << 49);
+      push_dims(key, n.shape);
+      if (n.kind == NodeKind::reduce) key.push_back(n.axes);
+      if (n.kind == NodeKind::assign) push_layout(n.layout);
+      for (int k = 0; k < n.arity; ++k) {
+        const Node& in = *n.inputs[k];
+        bool view = in.kind == NodeKind::view;
+        key.push_back(word(source_of(in)->mark) | word(view) << 32 | word(in.shape.size()) << 33);
+        if (!view) continue;
+        push_dims(key, in.shape);
+        push_layout(in.layout);
+      }
+    }
+    for (size_t i = 0; i < g_.leaves.size(); ++i) {
+      const Node& n = *g_.leaves[i];
+      uint64_t place = word(n.layout.offset % 4) | (n.layout.offset == 0 ? 4u : 0u);
+      key.push_back(word(n.dtype) | place << 8 | word(g_.leaf_dies[i]) << 12 | word(g_.leaf_buffer[i]) << 16 |
+                    word(n.shape.size()) << 48);
+      key.push_back(n.buffer->bytes);
+      push_dims(key, n.shape);
+      push_dims(key, n.layout.strides);
     }
   }
 
  private:
-  uint32_t outside(const Node& n) const { return n.refs.load(std::memory_order_relaxed) - n.edges; }
-  uint32_t kept(const Node* n) const {
-    return static_cast<uint32_t>(std::count_if(g_.keep.begin(), g_.keep.end(), [&](const NodeRef& r) { return r.get() == n; }));
+  static Node* source_of(const Node& in) {
+    return in.kind == NodeKind::view ? in.inputs[0].get() : const_cast<Node*>(&in);
   }
 
-  // Strides of what is read, at the reader's operand shape.
-  Operand operand(Node& n, int k) {
-    Node* in = n.inputs[k].get();
-    Layout from = Engine::layout_of(*in);
-    if (in->kind == NodeKind::leaf) from.offset = 0;  // added when the plan runs
-    Dims shape = operand_shape(n, k);
-    Operand o;
-    o.layout = {broadcast_strides("plan", in->shape, from.strides, shape), from.offset};
-    Node* source = in->kind == NodeKind::view ? in->inputs[0].get() : in;
-    if (source->kind == NodeKind::leaf) {
-      if (source->mark < 0) {
-        source->mark = static_cast<int>(order_.size() + g_.leaves.size());
-        g_.leaves.push_back(source);
-      }
+  // By a tensor, or by a lazy node outside this flush.
+  static bool held(const Node& n) {
+    return n.handles.load(std::memory_order_relaxed) > 0 || n.refs.load(std::memory_order_relaxed) > n.edges;
+  }
+
+  void number_leaf(Node* l) {
+    if (l->kind != NodeKind::leaf || l->mark >= 0) return;
+    l->mark = static_cast<int>(g_.order.size() + g_.leaves.size());
+    g_.leaves.push_back(l);
+    g_.leaf_dies.push_back(!held(*l) && l->buffer->refs.load(std::memory_order_relaxed) == 1);
+    if (l->buffer->scratch_epoch != epoch_) {
+      l->buffer->scratch_epoch = epoch_;
+      l->buffer->scratch = static_cast<int>(g_.leaf_buffer.size());
     }
-    o.value = source->mark;
-    return o;
+    g_.leaf_buffer.push_back(l->buffer->scratch);
   }
 
-  static Dims operand_shape(const Node& n, int k) {
-    const Node& in = *n.inputs[k];
-    if (n.kind == NodeKind::map) return n.shape;
-    if (n.kind != NodeKind::matmul) return in.shape;
-    Dims s = n.shape;  // broadcast batches
-    int rank = s.size(), own = in.shape.size();
-    s[rank - 2] = in.shape[own - 2];
-    s[rank - 1] = in.shape[own - 1];
-    return s;
+  void push_layout(const Layout& l) {
+    push_dims(g_.key, l.strides);
+    g_.key.push_back(word(l.offset));
   }
 
   FlushGraph& g_;
   uint64_t epoch_;
-  std::vector<Node*> order_, roots_;
 };
 
-void push_dims(std::vector<uint64_t>& key, const Dims& d) {
-  // Two to a word: sizes and strides stay below 2^32.
-  for (int i = 0; i < d.size(); i += 2) {
-    uint64_t second = i + 1 < d.size() ? static_cast<uint32_t>(d[i + 1]) : 0;
-    key.push_back(static_cast<uint32_t>(d[i]) | second << 32);
-  }
+Dims operand_shape(const Node& n, int k) {
+  const Node& in = *n.inputs[k];
+  if (n.kind == NodeKind::map) return n.shape;
+  if (n.kind != NodeKind::matmul) return in.shape;
+  Dims s = n.shape;  // broadcast batches
+  int rank = s.size(), own = in.shape.size();
+  s[rank - 2] = in.shape[own - 2];
+  s[rank - 1] = in.shape[own - 1];
+  return s;
 }
 
-void write_key(FlushGraph& g) {
-  auto& key = g.key;
-  key.push_back(static_cast<uint64_t>(settings().max_fusion) << 32 | g.nodes.size());
-  for (const FlushNode& f : g.nodes) {
-    const Node& n = *f.node;
-    auto u = [](auto v) { return static_cast<uint64_t>(v); };
-    key.push_back(u(n.kind) | u(n.op) << 8 | u(n.reduce) << 24 | u(n.dtype) << 28 | u(n.shape.size()) << 36 |
-                  u(f.operands.size()) << 44 | u(f.root) << 48 | u(f.held) << 49);
-    key.push_back(n.axes);
-    push_dims(key, n.shape);
-    if (n.kind == NodeKind::assign) {
-      push_dims(key, n.layout.strides);
-      key.push_back(u(n.layout.offset));
-    }
-    for (const Operand& o : f.operands) {
-      key.push_back(static_cast<uint32_t>(o.value) | u(o.layout.offset) << 32);
-      push_dims(key, o.layout.strides);
-    }
-  }
-  for (size_t i = 0; i < g.leaves.size(); ++i) {
-    const Node& n = *g.leaves[i];
-    uint64_t place = static_cast<uint64_t>(n.layout.offset % 4) | (n.layout.offset == 0 ? 4u : 0u);
-    key.push_back(static_cast<uint64_t>(n.dtype) | place << 8 | uint64_t{g.leaf_dies[i]} << 12 |
-                  static_cast<uint64_t>(g.leaf_buffer[i]) << 16 | static_cast<uint64_t>(n.shape.size()) << 48);
-    key.push_back(n.buffer->bytes);
-    push_dims(key, n.shape);
-    push_dims(key, n.layout.strides);
-  }
+// Strides of what is read, at the reader's operand shape.
+Operand operand(const Node& n, int k) {
+  Node* in = n.inputs[k].get();
+  Layout from = Engine::layout_of(*in);
+  if (in->kind == NodeKind::leaf) from.offset = 0;  // added when the plan runs
+  Operand o;
+  o.layout = {broadcast_strides("plan", in->shape, from.strides, operand_shape(n, k)), from.offset};
+  o.value = in->kind == NodeKind::view ? in->inputs[0]->mark : in->mark;
+  return o;
 }
 
 }  // namespace
@@ -181,7 +182,12 @@ void collect_graph(Engine& e, FlushGraph& g, const std::vector<Node*>& targets) 
   }
   c.mark(e.last_);
   c.number();
-  if (!g.nodes.empty()) write_key(g);
+  if (!g.nodes.empty()) c.write_key();
+}
+
+void resolve_operands(FlushGraph& g) {
+  for (FlushNode& f : g.nodes)
+    for (int k = 0; k < f.node->arity; ++k) f.operands.push_back(operand(*f.node, k));
 }
 
 }  // namespace wgt::graph

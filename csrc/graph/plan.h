@@ -22,7 +22,7 @@ struct Operand {
 struct FlushNode {
   Node* node = nullptr;
   bool root = false, held = false;
-  std::vector<Operand> operands;
+  std::vector<Operand> operands;  // by resolve_operands(): only a new plan needs them
 };
 
 struct FlushGraph {
@@ -33,6 +33,19 @@ struct FlushGraph {
   std::vector<int> leaf_buffer;    // first leaf with the same buffer
   std::vector<Node*> views;        // pending views met on the way
   std::vector<uint64_t> key;
+  std::vector<Node*> order, roots;  // scratch
+  /// Empty, with its memory kept for the next flush.
+  void clear() {
+    keep.clear();
+    nodes.clear();
+    leaves.clear();
+    leaf_dies.clear();
+    leaf_buffer.clear();
+    views.clear();
+    key.clear();
+    order.clear();
+    roots.clear();
+  }
   bool is_leaf(int value) const { return value >= static_cast<int>(nodes.size()); }
   Node* leaf(int value) const { return leaves[static_cast<size_t>(value) - nodes.size()]; }
   Node* node_of(int value) const {
@@ -52,6 +65,8 @@ struct StepOutput {
   uint64_t bytes;
   int in_place = -1;  // value whose buffer this output takes over
 };
+
+constexpr int kMaxBuffers = 32;  // that one kernel binds; adapters may allow many more
 
 struct Step {
   rt::KernelRef kernel;              // null: copy the buffer of inputs[0] to outputs[0]

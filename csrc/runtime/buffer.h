@@ -16,6 +16,9 @@ struct Buffer : RefCounted {
   uint64_t serial = 0;     // unique in the process; keys bind groups
   uint64_t last_use = 0;   // stream position, for LRU
   Buffer* next_dead = nullptr;
+  // The layer above may number the buffers of one piece of work here [lock].
+  int scratch = -1;
+  uint64_t scratch_epoch = 0;
   void on_zero();  // any thread, no lock needed
 };
 
