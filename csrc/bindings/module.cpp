@@ -1,6 +1,5 @@
 #include "bindings/bindings.h"
 #include "base/settings.h"
-#include "graph/ops.h"
 
 namespace wgt::bind {
 
