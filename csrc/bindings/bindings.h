@@ -35,7 +35,7 @@ std::shared_ptr<PyDevice> device_of(graph::Engine& e);
 /// Python callables that the facade registers once.
 struct Hooks {
   py::object dtypes;      // tuple of DType objects, by code
-  py::object as_operand;  // (object, device) -> Tensor or NotImplemented
+  py::object as_operand;  // (operation, object, device) -> Tensor or NotImplemented
 };
 Hooks& hooks();
 
@@ -45,8 +45,8 @@ Dims to_dims(const char* op, py::handle o);  // an int or a sequence of ints
 std::optional<std::vector<int64_t>> to_axes(const char* op, py::handle o);
 py::tuple to_tuple(const Dims& d);
 
-/// An operand of an elementwise operation; nothing where the object is none.
-std::optional<Operand> to_operand(py::handle o, graph::Engine* device);
+/// An operand of `op`; nothing where the object is none.
+std::optional<Operand> to_operand(const char* op, py::handle o, graph::Engine* device);
 std::optional<Scalar> to_scalar(py::handle o);
 
 /// A result on its way to Python; in debug mode it remembers the Python line.

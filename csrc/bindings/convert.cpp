@@ -73,10 +73,10 @@ std::optional<Scalar> to_scalar(py::handle o) {
   return std::nullopt;
 }
 
-std::optional<Operand> to_operand(py::handle o, graph::Engine* device) {
+std::optional<Operand> to_operand(const char* op, py::handle o, graph::Engine* device) {
   if (py::isinstance<Tensor>(o)) return py::cast<Tensor&>(o);
   if (auto s = to_scalar(o)) return *s;
-  py::object converted = hooks().as_operand(o, device ? py::cast(device_of(*device)) : py::none());
+  py::object converted = hooks().as_operand(op, o, device ? py::cast(device_of(*device)) : py::none());
   if (py::isinstance<Tensor>(converted)) return py::cast<Tensor&>(converted);
   return std::nullopt;
 }

@@ -32,6 +32,29 @@ std::shared_ptr<PyDevice> select(const std::string& selector) {
   return std::make_shared<PyDevice>(PyDevice{&a, nullptr, false});
 }
 
+// The setting comes from the environment more often than not: the message names it.
+std::shared_ptr<PyDevice> select_from_settings() {
+  try {
+    return select(settings().device);
+  } catch (const Error& e) {
+    if (e.kind != ErrorKind::device_not_found || settings().device.empty()) throw;
+    raise(e.kind, std::string(e.what()) + " (WGTENSOR_DEVICE asks for '" + settings().device + "')");
+  }
+}
+
+// A selector: a string, or an adapter's index.
+std::optional<std::string> selector_text(py::handle o) {
+  if (py::isinstance<py::str>(o)) return py::cast<std::string>(o);
+  if (PyIndex_Check(o.ptr()) && !PyBool_Check(o.ptr()) && !py::isinstance<Tensor>(o))
+    return py::cast<std::string>(py::str(py::int_(py::reinterpret_borrow<py::object>(o))));
+  return std::nullopt;
+}
+
+[[noreturn]] void raise_no_device(py::handle o) {
+  raise(ErrorKind::type, "[device] expected a Device, a selector string, an index or None, not " +
+                             py::cast<std::string>(py::repr(o)));
+}
+
 py::dict limits_dict(const rt::Limits& l) {
   py::dict d;
   d["max_buffer"] = l.max_buffer;
@@ -88,18 +111,17 @@ std::shared_ptr<PyDevice> device_of(graph::Engine& e) {
 
 std::shared_ptr<PyDevice> to_device(py::handle o) {
   if (o.is_none()) {
-    if (!default_device()) default_device() = select(settings().device);
+    if (!default_device()) default_device() = select_from_settings();
     return default_device();
   }
-  if (py::isinstance<py::str>(o)) {
-    std::string s = py::cast<std::string>(o);
+  if (auto text = selector_text(o)) {
+    const std::string& s = *text;
     for (graph::Engine* e : graph::engines())
       if (e->name() == s) return device_of(*e);
     return select(s);
   }
   if (py::isinstance<PyDevice>(o)) return py::cast<std::shared_ptr<PyDevice>>(o);
-  raise(ErrorKind::type, "device must be a Device, a selector string or None, not " +
-                             py::cast<std::string>(py::str(py::type::of(o).attr("__name__"))));
+  raise_no_device(o);
 }
 
 void forward_log() {
@@ -114,8 +136,14 @@ void forward_log() {
 void init_device(py::module_& m) {
   py::class_<PyDevice, std::shared_ptr<PyDevice>> d(m, "Device", "An adapter, and the logical device on it.");
   d.def(py::init([](py::object selector) {
-          std::string s = selector.is_none() ? settings().device : py::cast<std::string>(selector);
-          auto dev = select(s);
+          std::shared_ptr<PyDevice> dev;
+          if (selector.is_none()) {
+            dev = select_from_settings();
+          } else if (auto text = selector_text(selector)) {
+            dev = select(*text);
+          } else {
+            raise_no_device(selector);
+          }
           dev->own = true;
           dev->engine_ = unlocked([&] { return graph::Engine::create(*dev->adapter, options_from_settings()); });
           forward_log();
@@ -182,6 +210,8 @@ void init_device(py::module_& m) {
       l.append(std::make_shared<PyDevice>(PyDevice{&a, nullptr, false}));
     return l;
   }, "Every adapter, best first.");
+  m.def("get_device", [](py::object o) { return to_device(o); }, py::arg("device"),
+        "The shared device that a Device, a selector or None (the default) names.");
   m.def("default_device", [] { return to_device(py::none()); });
   m.def("set_default_device", [](py::object o) {
     default_device() = o.is_none() ? nullptr : to_device(o);

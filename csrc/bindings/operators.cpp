@@ -1,6 +1,5 @@
 // The elementwise table as methods, operators and functions.
 #include "bindings/bindings.h"
-#include "graph/ops.h"
 
 namespace wgt::bind {
 
@@ -23,14 +22,14 @@ graph::Engine* engine_of(py::handle o) { return py::isinstance<Tensor>(o) ? &py:
 std::vector<Operand> operands(OpId op, const py::args& args) {
   const OpInfo& info = graph::op_info(op);
   if (static_cast<int>(args.size()) != info.arity)
-    raise(ErrorKind::type, std::string(info.name) + "() takes " + std::to_string(info.arity) + " operands, got " +
+    raise(ErrorKind::type, std::string("[") + info.name + "] takes " + std::to_string(info.arity) + " operands, got " +
                                std::to_string(args.size()));
   graph::Engine* device = nullptr;
   for (py::handle a : args)
     if (!device) device = engine_of(a);
   std::vector<Operand> out;
   for (py::handle a : args) {
-    auto o = to_operand(a, device);
+    auto o = to_operand(info.name, a, device);
     if (!o)
       raise(ErrorKind::type, std::string("[") + info.name + "] cannot use an operand of type " +
                                  py::cast<std::string>(py::type::of(a).attr("__name__")));
@@ -41,7 +40,7 @@ std::vector<Operand> operands(OpId op, const py::args& args) {
 
 // a op b for an operator: NotImplemented where b is no operand.
 py::object binary(OpId op, const Tensor& self, py::handle other, bool reflected) {
-  auto o = to_operand(other, &self.engine());
+  auto o = to_operand(graph::op_info(op).name, other, &self.engine());
   if (!o) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
   std::vector<Operand> args{self, std::move(*o)};
   if (reflected) std::swap(args[0], args[1]);
@@ -51,10 +50,10 @@ py::object binary(OpId op, const Tensor& self, py::handle other, bool reflected)
 // self op= other: the handle moves to the result; shape and kind stay.
 py::object in_place(OpId op, py::object self, py::handle other) {
   Tensor& t = py::cast<Tensor&>(self);
-  auto o = to_operand(other, &t.engine());
+  const char* name = graph::op_info(op).name;
+  auto o = to_operand(name, other, &t.engine());
   if (!o) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
   Tensor r = run(op, {t, std::move(*o)});
-  const char* name = graph::op_info(op).name;
   if (!(r.shape() == t.shape()))
     raise(ErrorKind::shape, std::string("[") + name + "] result of shape " + to_string(r.shape()) +
                                 " does not fit in place into " + to_string(t.shape()));
@@ -96,7 +95,7 @@ void define_operator(py::class_<Tensor>& t, OpId op) {
 }
 
 py::object matmul_operator(const Tensor& self, py::handle other, bool reflected) {
-  auto o = to_operand(other, &self.engine());
+  auto o = to_operand("matmul", other, &self.engine());
   if (!o || !std::holds_alternative<Tensor>(*o)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
   const Tensor& b = std::get<Tensor>(*o);
   return py::cast(made(unlocked([&] { return reflected ? matmul(b, self) : matmul(self, b); })));

@@ -12,7 +12,7 @@ std::vector<int64_t> reversed_axes(const Tensor& t) {
 }
 
 std::vector<int64_t> last_two_swapped(const Tensor& t) {
-  if (t.rank() < 2) raise(ErrorKind::value, "[mT] needs at least 2 dimensions");
+  if (t.rank() < 2) raise(ErrorKind::value, "[matrix_transpose] needs 2 dimensions or more: the tensor has shape " + to_string(t.shape()));
   std::vector<int64_t> axes;
   for (int d = 0; d < t.rank(); ++d) axes.push_back(d);
   std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
@@ -86,21 +86,22 @@ Scalar scalar_of(const char* op, py::handle o) {
   return *s;
 }
 
-Dims checked_shape(const char* op, py::handle o) {
-  Dims d = to_dims(op, o);
+Dims checked_shape(const std::string& op, py::handle o) {
+  Dims d = to_dims(op.c_str(), o);
   for (int64_t n : d)
-    if (n < 0) raise(ErrorKind::value, std::string("[") + op + "] negative size in shape " + to_string(d));
+    if (n < 0) raise(ErrorKind::value, "[" + op + "] negative size in shape " + to_string(d));
   return d;
 }
 
 void init_creation(py::module_& m) {
-  m.def("full", [](py::handle shape, py::handle value, py::handle dtype, py::handle device) {
-    Dims d = checked_shape("full", shape);
-    Scalar s = scalar_of("full", value);
+  m.def("full", [](py::handle shape, py::handle value, py::handle dtype, py::handle device, const std::string& op) {
+    Dims d = checked_shape(op, shape);
+    Scalar s = scalar_of(op.c_str(), value);
     DType t = to_dtype(dtype);
     graph::Engine& e = to_device(device)->engine();
     return made(unlocked([&] { return full(e, d, s, t); }));
-  }, py::arg("shape"), py::arg("value"), py::arg("dtype"), py::arg("device"));
+  }, py::arg("shape"), py::arg("value"), py::arg("dtype"), py::arg("device"), py::arg("op") = "full",
+     "`op` is the name that errors give.");
   m.def("empty", [](py::handle shape, py::handle dtype, py::handle device) {
     Dims d = checked_shape("empty", shape);
     DType t = to_dtype(dtype);
@@ -113,7 +114,8 @@ void init_creation(py::module_& m) {
     return made(unlocked([&] { return arange(e, start, stop, step, t); }));
   }, py::arg("start"), py::arg("stop"), py::arg("step"), py::arg("dtype"), py::arg("device"));
   m.def("eye", [](int64_t n, int64_t cols, int64_t k, py::handle dtype, py::handle device) {
-    if (n < 0 || cols < 0) raise(ErrorKind::value, "[eye] negative size");
+    if (n < 0 || cols < 0)
+      raise(ErrorKind::value, "[eye] negative size in shape " + to_string(Dims{n, cols}));
     DType t = to_dtype(dtype);
     graph::Engine& e = to_device(device)->engine();
     return made(unlocked([&] { return eye(e, n, cols, k, t); }));
@@ -133,6 +135,9 @@ void init_tensor(py::module_& m, py::class_<Tensor>& t) {
   }, py::arg("dtype"));
   m.def("matmul", [](const Tensor& a, const Tensor& b) { return made(unlocked([&] { return matmul(a, b); })); },
         py::arg("x1"), py::arg("x2"));
+  m.def("promote", [](py::handle a, py::handle b) {
+    return dtype_object(promote("result_type", to_dtype(a), to_dtype(b)));
+  }, py::arg("a"), py::arg("b"), "The dtype that both are cast to where they meet.");
   m.def("broadcast_shapes", [](py::handle a, py::handle b) {
     return to_tuple(broadcast("broadcast_shapes", to_dims("broadcast_shapes", a), to_dims("broadcast_shapes", b)));
   }, py::arg("a"), py::arg("b"));

@@ -57,8 +57,13 @@ Tensor empty(graph::Engine& e, const Dims& shape, DType dtype) {
 }
 
 Tensor arange(graph::Engine& e, double start, double stop, double step, DType dtype) {
-  if (step == 0) raise(ErrorKind::value, "[arange] step is zero");
   double count = std::ceil((stop - start) / step);
+  auto values = [&] {
+    return "start " + std::to_string(start) + ", stop " + std::to_string(stop) + ", step " + std::to_string(step);
+  };
+  if (step == 0) raise(ErrorKind::value, "[arange] the step is zero: " + values());
+  if (!std::isfinite(count)) raise(ErrorKind::value, "[arange] the number of elements is not finite: " + values());
+  if (count >= 4294967296.0) raise(ErrorKind::unsupported, "[arange] has 2^32 elements or more: " + values());
   int64_t n = count > 0 ? static_cast<int64_t>(count) : 0;
   if (is_bool(dtype)) raise(ErrorKind::dtype, "[arange] is not defined for bool");
   rt::Lock lock = e.lock();

@@ -93,7 +93,7 @@ Tensor squeeze(const Tensor& t, const std::optional<std::vector<int64_t>>& axes)
     mask = axes_mask("squeeze", *axes, t.rank());
     for (int d = 0; d < t.rank(); ++d)
       if (((mask >> d) & 1u) && t.shape()[d] != 1)
-        raise(ErrorKind::value, "[squeeze] axis " + std::to_string(d) + " of " + to_string(t.shape()) + " is not 1");
+        raise(ErrorKind::value, "[squeeze] axis " + std::to_string(d) + " of " + to_string(t.shape()) + " has not size 1");
   } else {
     for (int d = 0; d < t.rank(); ++d)
       if (t.shape()[d] == 1) mask |= 1u << d;
@@ -138,6 +138,10 @@ Tensor index_assign(const Tensor& t, const std::vector<IndexItem>& items, const 
     raise(ErrorKind::device_mismatch, "[setitem] the tensor is on " + e.name() + ", the value on " + source.engine().name());
   // NumPy lets a value have leading dimensions of 1 that the target lacks.
   while (source.rank() > shape.size() && source.shape()[0] == 1) source = squeeze(source, std::vector<int64_t>{0});
+  Dims fitted = source.rank() <= shape.size() ? broadcast("setitem", source.shape(), shape) : source.shape();
+  if (!(fitted == shape))
+    raise(ErrorKind::shape, "[setitem] a value of shape " + to_string(source.shape()) + " does not fit the shape " +
+                                to_string(shape) + " of what is set");
   source = broadcast_to(source, shape);
   if (numel(shape) == 0) return t;
   rt::Lock lock = e.lock();

@@ -7,91 +7,227 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from wgtensor import _core
-from wgtensor._core import Device, DTypeError, ShapeError, Tensor
-from wgtensor._dtypes import DType, float32, int32, to_dtype
+from wgtensor._core import (
+    Device,
+    DeviceMismatchError,
+    DTypeError,
+    ShapeError,
+    Tensor,
+    UnsupportedError,
+)
+from wgtensor._dtypes import DType, float32, int32, result_type, supported, to_dtype
 
-#: a tensor, a Python or NumPy scalar, or anything np.asarray takes
+#: a tensor, a Python or NumPy scalar, nested sequences of them, or anything np.asarray takes
 ArrayLike: TypeAlias = Any
-DeviceLike: TypeAlias = Device | str | None
+#: a Device, a selector ('gpu:0', 'vulkan', 'nvidia'), an index, or None for the default device
+DeviceLike: TypeAlias = Device | str | int | None
 
-
-def _host_array(obj: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
-    """`obj` as a NumPy array of a supported dtype and native byte order; nothing is narrowed in silence."""
-    from_python = not hasattr(obj, "dtype") and not hasattr(obj, "__array_interface__")
-    try:
-        a = np.asarray(obj)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise type(error)(f"[asarray] cannot make an array of this {type(obj).__name__}: {error}") from None
-    if a.dtype.kind not in "biuf":
-        raise DTypeError(
-            f"[asarray] cannot make a tensor of a {type(obj).__name__} with dtype {a.dtype}"
-        )
-    if not a.dtype.isnative:
-        a = a.astype(a.dtype.newbyteorder("="))
-    if dtype is None and from_python and not isinstance(obj, (memoryview, bytes, bytearray)):
-        dtype = _python_dtype(a)
-    if dtype is not None:
-        return a.astype(dtype.numpy, copy=False)
-    try:
-        to_dtype(a.dtype)
-    except DTypeError:
-        raise DTypeError(
-            f"[asarray] dtype {a.dtype} is not supported and nothing is narrowed in silence: "
-            f"pass dtype=, such as asarray(x, dtype='float32')"
-        ) from None
-    return a
-
-
-def _python_dtype(a: np.ndarray[Any, Any]) -> DType | None:
-    """The default dtype of what came from Python numbers."""
-    if a.dtype.kind == "f":
-        return float32
-    if a.dtype.kind in "iu":
-        if a.size and (a.min() < -(2**31) or a.max() >= 2**31):
-            raise OverflowError(
-                f"[asarray] Python integers up to {int(a.max())} do not fit int32: pass dtype='uint32' or a float"
-            )
-        return int32
-    return None
+_SCALARS = (bool, int, float, np.generic)
+_SEQUENCES = (list, tuple)
 
 
 def asarray(
     obj: ArrayLike, /, *, dtype: Any = None, device: DeviceLike = None, copy: bool | None = None
 ) -> Tensor:
-    """A tensor of `obj`: a tensor, a NumPy array or any buffer, a number, or nested sequences of numbers.
+    """A tensor of `obj`: a tensor, a NumPy array, any buffer or DLPack object, numbers, or nested
+    sequences of numbers or of tensors.
 
-    Host memory is copied at the call. NumPy arrays keep their dtype; Python floats become float32,
-    integers int32. Raises DTypeError where that would narrow a dtype and `dtype` does not ask for it,
-    and ValueError for ``copy=False`` on host memory.
+    Host memory is copied at the call. Arrays keep their dtype; Python floats become float32, integers
+    int32. Raises DTypeError where that would narrow a dtype and `dtype` does not ask for it, ShapeError
+    for ragged sequences, OverflowError for integers that do not fit, and ValueError for ``copy=False``
+    where there is something to copy.
     """
     wanted = None if dtype is None else to_dtype(dtype)
     if isinstance(obj, Tensor):
-        t = obj if wanted is None or wanted == obj.dtype else obj.astype(wanted)
-        if device is not None and t.device != device and str(t.device) != str(device):
-            return asarray(t.numpy(), device=device)
-        return t.copy() if copy and t is obj else t
+        return _converted(obj, wanted, device, copy)
     if copy is False:
         raise ValueError("[asarray] host memory is always copied: copy=False cannot be kept")
-    a = _host_array(obj, wanted)
+    if isinstance(obj, _SEQUENCES) and Tensor in _leaf_types(obj):
+        return _stacked(obj, wanted, device)
+    return from_host("asarray", obj, wanted, device)
+
+
+def from_host(op: str, obj: Any, dtype: DType | None, device: DeviceLike) -> Tensor:
+    """A tensor of host data; `op` is the name that errors give."""
+    a = _host_array(op, obj, dtype)
     return _core.from_array(a, to_dtype(a.dtype), device)
 
 
-def as_operand(obj: Any, device: Device | None) -> Any:
+def as_operand(op: str, obj: Any, device: Device | None) -> Any:
     """What the core calls for operands that are no tensors and no scalars."""
-    if isinstance(obj, (np.ndarray, memoryview, bytes, bytearray)) or hasattr(obj, "__array_interface__"):
+    if isinstance(obj, np.ndarray):
+        return from_host(op, obj, None, device)
+    if isinstance(obj, _SEQUENCES):
         return asarray(obj, device=device)
-    if isinstance(obj, (list, tuple)):
-        return asarray(obj, device=device)
-    return NotImplemented
+    # Strings are buffers to nobody, and NumPy's protocol lets a type opt out.
+    if getattr(obj, "__array_ufunc__", op) is None or not _is_array(obj):
+        return NotImplemented
+    return from_host(op, obj, None, device)
 
 
-def into(name: str, out: Tensor, result: Tensor) -> Tensor:
-    """Moves a result into the handle of `out`. Raises ShapeError or DTypeError where it does not fit."""
+def as_tensor(op: str, obj: Any, device: DeviceLike = None) -> Tensor:
+    """The tensor operand of a function: `obj` itself, or what asarray makes of it."""
+    if isinstance(obj, Tensor):
+        return obj
+    if isinstance(obj, (*_SEQUENCES, *_SCALARS)):
+        return asarray(obj, device=device)
+    return from_host(op, obj, None, device)
+
+
+def into(op: str, out: Tensor, result: Tensor) -> Tensor:
+    """Moves a result into the handle of `out`. Raises a typed error where it does not fit."""
     if not isinstance(out, Tensor):
-        raise TypeError(f"[{name}] out must be a Tensor, not {type(out).__name__}")
+        raise TypeError(f"[{op}] out must be a Tensor, not {type(out).__name__}")
     if out.shape != result.shape:
-        raise ShapeError(f"[{name}] out has shape {out.shape}, the result {result.shape}")
+        raise ShapeError(f"[{op}] out has shape {out.shape}, the result {result.shape}")
     if out.dtype != result.dtype:
-        raise DTypeError(f"[{name}] out has dtype {out.dtype}, the result {result.dtype}")
+        raise DTypeError(f"[{op}] out has dtype {out.dtype}, the result {result.dtype}")
+    if out.device != result.device:
+        raise DeviceMismatchError(f"[{op}] out is on {out.device}, the result on {result.device}")
     out._assign(result)
     return out
+
+
+def _is_array(obj: Any) -> bool:
+    """Whether it offers its elements by one of NumPy's ways, DLPack or the buffer protocol."""
+    if any(
+        hasattr(obj, name)
+        for name in ("__array_interface__", "__array_struct__", "__array__", "__dlpack__")
+    ):
+        return True
+    return _is_buffer(obj)
+
+
+def _is_buffer(obj: Any) -> bool:
+    try:
+        memoryview(obj)
+    except TypeError:
+        return False
+    return True
+
+
+def _leaf_types(obj: Any) -> set[type]:
+    """The types in nested lists and tuples; each level is looked through in C."""
+    types = set(map(type, obj))
+    if not types.isdisjoint(_SEQUENCES):
+        for item in obj:
+            if type(item) in _SEQUENCES:
+                types |= _leaf_types(item)
+    return types
+
+
+def _is_weak(obj: Any) -> bool:
+    """Whether a dtype may follow from the default dtypes: nothing in it has a dtype of its own.
+
+    NumPy's scalars are as weak as Python's.
+    """
+    if isinstance(obj, (*_SCALARS, range)):
+        return True
+    if not isinstance(obj, _SEQUENCES):
+        return False
+    return all(
+        issubclass(t, (*_SCALARS, *_SEQUENCES, range)) or not hasattr(t, "__array__")
+        for t in _leaf_types(obj)
+    )
+
+
+def _read(op: str, obj: Any) -> np.ndarray[Any, Any]:
+    """Whatever np.asarray, DLPack or the buffer protocol makes of an object; all errors are typed."""
+    what = f"[{op}] cannot make a tensor of this {type(obj).__name__}"
+    try:
+        if isinstance(obj, (bytes, bytearray)):
+            return np.frombuffer(obj, np.uint8)
+        if hasattr(obj, "__dlpack__") and not hasattr(obj, "__array__") and not _is_buffer(obj):
+            return np.from_dlpack(obj)
+        return np.asarray(obj)
+    except OverflowError as error:
+        raise OverflowError(f"{what}: {error}") from None
+    except TypeError as error:
+        raise DTypeError(f"{what}: {error}") from None
+    except ValueError as error:
+        raise ShapeError(f"{what}: {error}") from None
+    except (BufferError, RuntimeError) as error:  # DLPack: on another device, read-only, ...
+        raise UnsupportedError(f"{what}: NumPy does not take it: {error}") from None
+
+
+def _host_array(op: str, obj: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
+    """`obj` as a NumPy array of a supported dtype in native byte order; nothing is narrowed in silence."""
+    a = _read(op, obj)
+    weak = _is_weak(obj)
+    if a.dtype.kind not in "biuf":
+        if a.dtype.kind == "O" and all(isinstance(x, int) for x in a.reshape(-1)[:1000]):
+            raise OverflowError(f"[{op}] these Python integers fit no dtype: {a.reshape(-1)[:3].tolist()}")
+        raise DTypeError(f"[{op}] cannot make a tensor of a {type(obj).__name__} with dtype {a.dtype}")
+    if not a.dtype.isnative:
+        a = a.astype(a.dtype.newbyteorder("="))
+    if weak:
+        return _from_numbers(op, a, dtype)
+    if dtype is not None:
+        return a.astype(dtype.numpy, copy=False)
+    if supported(a.dtype) is None:
+        raise DTypeError(
+            f"[{op}] no dtype {a.dtype} on the device, for an array of shape {a.shape}, and nothing is "
+            f"narrowed in silence: ask for another, such as asarray(x, dtype='{_nearest(a.dtype)}')"
+        )
+    return a
+
+
+def _nearest(dtype: np.dtype[Any]) -> str:
+    return {"f": "float32", "u": "uint32"}.get(dtype.kind, "int32")
+
+
+def _from_numbers(op: str, a: np.ndarray[Any, Any], dtype: DType | None) -> np.ndarray[Any, Any]:
+    """Python numbers in the dtype asked for, or else in the default dtype of their kind."""
+    if dtype is None:
+        dtype = supported(a.dtype) or (float32 if a.dtype.kind == "f" else int32)
+    if dtype.kind in "iu" and a.dtype.kind in "iuf" and a.size:
+        low, high = a.min(), a.max()
+        bounds = np.iinfo(dtype.numpy)
+        if not (low >= bounds.min and high <= bounds.max):  # also for NaN
+            raise OverflowError(
+                f"[{op}] numbers from {low.item()} to {high.item()} do not fit {dtype}: ask for another dtype"
+            )
+    with np.errstate(over="ignore"):
+        return a.astype(dtype.numpy, copy=False)
+
+
+def _converted(t: Tensor, dtype: DType | None, device: DeviceLike, copy: bool | None) -> Tensor:
+    """A tensor in another dtype or on another device, where asked for; over the host between devices."""
+    moved = device is not None and _core.get_device(device) != t.device
+    cast = dtype is not None and dtype != t.dtype
+    if not moved and not cast:
+        return t.copy() if copy else t
+    if copy is False:
+        raise ValueError(
+            f"[asarray] copy=False cannot be kept from {t.dtype} on {t.device} "
+            f"to {dtype or t.dtype} on {device or t.device}"
+        )
+    r = t if dtype is None else t._astype(dtype)
+    return _core.from_array(r.numpy(), r.dtype, device) if moved else r
+
+
+def _stacked(items: Any, dtype: DType | None, device: DeviceLike) -> Tensor:
+    """Nested sequences that hold tensors: one tensor with a new first axis for each level."""
+    first = device if device is not None else _first_device(items)
+    parts = [x if isinstance(x, _SCALARS) else asarray(x, device=device or first) for x in items]
+    shapes = sorted({x.shape if isinstance(x, Tensor) else () for x in parts})
+    if len(shapes) > 1:
+        raise ShapeError(f"[asarray] a sequence of tensors with different shapes: {shapes}")
+    if dtype is None:
+        dtype = result_type(*parts)
+    # Bools share words: written one by one in a form that does not.
+    written = int32 if dtype.kind == "b" else dtype
+    out = _core.empty((len(parts), *shapes[0]), written, first)
+    for i, part in enumerate(parts):
+        out[i] = part._astype(dtype) if isinstance(part, Tensor) else dtype.numpy.type(part).item()
+    return out._astype(dtype)
+
+
+def _first_device(items: Any) -> Device | None:
+    for x in items:
+        found = x.device if isinstance(x, Tensor) else None
+        if found is None and isinstance(x, _SEQUENCES):
+            found = _first_device(x)
+        if found is not None:
+            return found
+    return None
