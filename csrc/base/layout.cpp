@@ -2,13 +2,20 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 
 namespace wgt {
 
 int64_t numel(const Dims& shape) {
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
   int64_t n = 1;
-  for (int64_t d : shape) n *= d;
-  return n;
+  bool over = false;
+  for (int64_t d : shape) {
+    if (d == 0) return 0;
+    over = over || n > most / d;
+    if (!over) n *= d;
+  }
+  return over ? most : n;
 }
 
 Dims contiguous_strides(const Dims& shape) {
@@ -125,8 +132,7 @@ std::optional<Dims> reshape_strides(const Dims& shape, const Dims& strides, cons
 }
 
 Dims resolve_reshape(const Dims& shape, const Dims& target) {
-  Dims out = target;
-  int64_t total = numel(shape), known = 1;
+  Dims out = target, given;
   int unknown = -1;
   for (int i = 0; i < target.size(); ++i) {
     if (target[i] == -1 && unknown < 0) {
@@ -135,9 +141,10 @@ Dims resolve_reshape(const Dims& shape, const Dims& target) {
       raise(ErrorKind::shape, "[reshape] size " + std::to_string(target[i]) + " in " +
                                   to_string(target) + ": only one -1 is allowed");
     } else {
-      known *= target[i];
+      given.push_back(target[i]);
     }
   }
+  int64_t total = numel(shape), known = numel(given);
   if (unknown >= 0 && known != 0 && total % known == 0) out[unknown] = total / known;
   if ((unknown >= 0 && out[unknown] < 0) || numel(out) != total)
     raise(ErrorKind::shape, "[reshape] cannot reshape " + to_string(shape) + " (" +

@@ -15,6 +15,7 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 };
 
+/// Number of elements; the largest int64_t where that would overflow.
 int64_t numel(const Dims& shape);
 Dims contiguous_strides(const Dims& shape);
 bool is_contiguous(const Dims& shape, const Dims& strides);

@@ -51,6 +51,9 @@ void SpaceCode::collect(int value, const Layout& layout) {
   const bool leaf = k_.g.is_leaf(value);
   const Node& n = *k_.g.node_of(value);
   if (!leaf && n.kind == NodeKind::map && inline_placement(value, layout)) {
+    for (const auto& v : visited_)
+      if (v.first == value && v.second == layout) return;
+    visited_.push_back({value, layout});
     const FlushNode& f = k_.g.nodes[static_cast<size_t>(value)];
     for (const Operand& o : f.operands) {
       auto l = compose(full_, layout, n.shape, o.layout);

@@ -97,6 +97,7 @@ class SpaceCode {
   std::vector<Axis> axes_;
   std::vector<std::string> coords_;
   std::vector<std::pair<std::pair<int, Layout>, std::string>> defined_;
+  std::vector<std::pair<int, Layout>> visited_;  // by collect(): a tree of shared operands has exponential paths
   std::string body_;
   int width_ = 1, lane_axis_ = 0;
   bool collected_ = false;

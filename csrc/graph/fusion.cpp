@@ -193,10 +193,29 @@ class Fuser {
     return ext;
   }
 
+  // A matrix product binds both operands for itself: bindings on top of the group's externals, once `id` is in it.
+  size_t private_bindings(int gi, int id) const {
+    const std::vector<int>& members = members_[static_cast<size_t>(gi)];
+    int anchor = out_.groups[static_cast<size_t>(gi)].anchor;
+    if (anchor < 0) anchor = id;
+    if (node(anchor).kind != NodeKind::matmul) return 0;
+    const auto& operands = flush_node(anchor).operands;
+    int a = operands[0].value, b = operands[1].value;
+    auto also_read = [&](int v) {
+      auto reads = [&](int m) {
+        const auto& o = flush_node(m).operands;
+        return m != anchor && std::any_of(o.begin(), o.end(), [&](const Operand& x) { return x.value == v; });
+      };
+      return reads(id) || std::any_of(members.begin(), members.end(), reads);
+    };
+    if (a == b) return also_read(a) ? 2 : 1;
+    return size_t{also_read(a)} + size_t{also_read(b)};
+  }
+
   bool can_join(int gi, int id, bool as_output) {
     const Group& g = group(gi);
     if (g.ops + 1 > limits_.max_ops) return false;
-    size_t buffers = externals_with(g, id).size() + g.outputs.size() + (as_output ? 1 : 0);
+    size_t buffers = externals_with(g, id).size() + g.outputs.size() + (as_output ? 1 : 0) + private_bindings(gi, id);
     return buffers <= static_cast<size_t>(limits_.max_buffers);
   }
 

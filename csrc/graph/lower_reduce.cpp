@@ -78,7 +78,9 @@ class ReduceLowering {
 
     Shape s = choose(in, out);
     bool staged = s.splits > 1;
+    // Both sides state their wishes before either writes code: they may read the same binding.
     in.set_width(std::max(s.ow, s.rw), s.ow == 4 ? 0 : 1);
+    if (!staged) out.set_width(s.ow, 0);
     in.begin();
     std::string value = in.emit(source.value, l);
     std::string ty = wgsl_type(info(type_).compute, std::max(s.ow, s.rw));
@@ -108,7 +110,6 @@ class ReduceLowering {
   }
 
   std::string finish_outputs(KernelCode& k, SpaceCode& out, int ow) {
-    out.set_width(ow, 0);
     return finish_header(ow) + output_body(k, out, id_) + "}\n";
   }
 
@@ -138,6 +139,7 @@ class ReduceLowering {
     s.row = s.outs < 16;
     choose_threads(s);
     s.chunk = s.count;
+    out.set_width(1, 0);
     k.bind(part, rt::Access::read);
     std::string outs = k.params.add("outs", static_cast<uint32_t>(s.outs));
     std::string functions = "fn load(o: u32, r: u32) -> " + std::string(info(type_).compute) + " {\n  return " +

@@ -70,7 +70,7 @@ void verify(const FlushGraph& g, const Plan& plan) {
 }  // namespace
 
 std::shared_ptr<Plan> make_plan(const FlushGraph& g, rt::Device& device) {
-  FusionLimits limits{std::max(settings().max_fusion, 1), static_cast<int>(device.limits().max_storage_buffers)};
+  FusionLimits limits{std::max(settings().max_fusion, 1), std::min(static_cast<int>(device.limits().max_storage_buffers), kMaxBuffers)};
   Fusion f = fuse(g, limits);
   auto plan = std::make_shared<Plan>();
   plan->values = static_cast<int>(g.nodes.size() + g.leaves.size());

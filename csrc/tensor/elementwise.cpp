@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "tensor/tensor.h"
@@ -12,7 +13,13 @@ using graph::Rule;
 namespace {
 
 uint32_t bits_of(const char* op, DType t, const Scalar& s) {
-  if (s.kind == Kind::f) return scalar_bits(t, s.f);
+  if (s.kind == Kind::f) {
+    double low = t == DType::int32 ? -2147483649.0 : -1.0, high = t == DType::int32 ? 2147483648.0 : 4294967296.0;
+    if (is_integer(t) && !(s.f > low && s.f < high))
+      raise(std::isnan(s.f) ? ErrorKind::value : ErrorKind::overflow,
+            std::string("[") + op + "] " + std::to_string(s.f) + " cannot become " + info(t).name);
+    return scalar_bits(t, s.f);
+  }
   if (is_integer(t) && s.kind != Kind::b) {
     int64_t low = t == DType::int32 ? std::numeric_limits<int32_t>::min() : 0;
     int64_t high = t == DType::int32 ? std::numeric_limits<int32_t>::max() : std::numeric_limits<uint32_t>::max();
