@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import e, inf, nan, pi
+
 from wgtensor import _core
 from wgtensor._arrays import as_operand, asarray
 from wgtensor._core import (
@@ -18,14 +20,26 @@ from wgtensor._core import (
     UnsupportedError,
     WgtensorError,
 )
-from wgtensor._dtypes import DTYPES, DType, float32, int32, uint32
+from wgtensor._dtypes import (
+    DTYPES,
+    DType,
+    can_cast,
+    finfo,
+    float32,
+    iinfo,
+    int32,
+    isdtype,
+    result_type,
+    uint32,
+)
 from wgtensor._dtypes import bool_ as bool
 
 _core._register(DTYPES, as_operand)
 
-from wgtensor._tensor import install  # noqa: E402
+from wgtensor import _devices, _tensor  # noqa: E402
 
-install()
+_tensor.install()
+_devices.install()
 
 from wgtensor._config import config  # noqa: E402
 from wgtensor._devices import (  # noqa: E402
@@ -69,6 +83,7 @@ from wgtensor._generated import *  # noqa: E402, F403
 from wgtensor._generated import __all__ as _rows  # noqa: E402
 
 __version__ = _core.__version__
+newaxis = None
 
 __all__ = [
     "DType",
@@ -90,30 +105,40 @@ __all__ = [
     "bool",
     "broadcast_shapes",
     "broadcast_to",
+    "can_cast",
     "config",
     "default_device",
     "devices",
+    "e",
     "empty",
     "empty_like",
     "eval",
     "expand_dims",
     "explain",
     "eye",
+    "finfo",
     "float32",
     "full",
     "full_like",
     "get_device",
+    "iinfo",
+    "inf",
     "int32",
     "is_available",
+    "isdtype",
     "matmul",
     "matrix_transpose",
     "max",
     "mean",
     "min",
+    "nan",
+    "newaxis",
     "ones",
     "ones_like",
     "permute_dims",
+    "pi",
     "reshape",
+    "result_type",
     "set_default_device",
     "softmax",
     "squeeze",

@@ -32,10 +32,10 @@ def asarray(
     """A tensor of `obj`: a tensor, a NumPy array, any buffer or DLPack object, numbers, or nested
     sequences of numbers or of tensors.
 
-    Host memory is copied at the call. Arrays keep their dtype; Python floats become float32, integers
-    int32. Raises DTypeError where that would narrow a dtype and `dtype` does not ask for it, ShapeError
-    for ragged sequences, OverflowError for integers that do not fit, and ValueError for ``copy=False``
-    where there is something to copy.
+    Host memory is copied at the call. Arrays keep their dtype; Python floats become float32,
+    integers int32. Raises DTypeError where that would narrow a dtype and `dtype` does not ask for
+    it, ShapeError for ragged sequences, OverflowError for integers that do not fit, and ValueError
+    for ``copy=False`` where there is something to copy.
     """
     wanted = None if dtype is None else to_dtype(dtype)
     if isinstance(obj, Tensor):
@@ -132,7 +132,7 @@ def _is_weak(obj: Any) -> bool:
 
 
 def _read(op: str, obj: Any) -> np.ndarray[Any, Any]:
-    """Whatever np.asarray, DLPack or the buffer protocol makes of an object; all errors are typed."""
+    """What np.asarray, DLPack or the buffer protocol makes of an object; all errors are typed."""
     what = f"[{op}] cannot make a tensor of this {type(obj).__name__}"
     try:
         if isinstance(obj, (bytes, bytearray)):
@@ -151,13 +151,17 @@ def _read(op: str, obj: Any) -> np.ndarray[Any, Any]:
 
 
 def _host_array(op: str, obj: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
-    """`obj` as a NumPy array of a supported dtype in native byte order; nothing is narrowed in silence."""
+    """`obj` as an array of a supported dtype in native byte order; nothing is narrowed in silence."""
     a = _read(op, obj)
     weak = _is_weak(obj)
     if a.dtype.kind not in "biuf":
-        if a.dtype.kind == "O" and all(isinstance(x, int) for x in a.reshape(-1)[:1000]):
-            raise OverflowError(f"[{op}] these Python integers fit no dtype: {a.reshape(-1)[:3].tolist()}")
-        raise DTypeError(f"[{op}] cannot make a tensor of a {type(obj).__name__} with dtype {a.dtype}")
+        if a.dtype.kind == "O" and a.size and all(isinstance(x, int) for x in a.reshape(-1)[:1000]):
+            raise OverflowError(
+                f"[{op}] these Python integers fit no dtype: {a.reshape(-1)[:3].tolist()}"
+            )
+        raise DTypeError(
+            f"[{op}] cannot make a tensor of a {type(obj).__name__} with dtype {a.dtype}"
+        )
     if not a.dtype.isnative:
         a = a.astype(a.dtype.newbyteorder("="))
     if weak:
@@ -166,8 +170,8 @@ def _host_array(op: str, obj: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
         return a.astype(dtype.numpy, copy=False)
     if supported(a.dtype) is None:
         raise DTypeError(
-            f"[{op}] no dtype {a.dtype} on the device, for an array of shape {a.shape}, and nothing is "
-            f"narrowed in silence: ask for another, such as asarray(x, dtype='{_nearest(a.dtype)}')"
+            f"[{op}] no dtype {a.dtype} on the device, for an array of shape {a.shape}, and nothing "
+            f"is narrowed in silence: ask for another, as asarray(x, dtype='{_nearest(a.dtype)}')"
         )
     return a
 
@@ -185,14 +189,15 @@ def _from_numbers(op: str, a: np.ndarray[Any, Any], dtype: DType | None) -> np.n
         bounds = np.iinfo(dtype.numpy)
         if not (low >= bounds.min and high <= bounds.max):  # also for NaN
             raise OverflowError(
-                f"[{op}] numbers from {low.item()} to {high.item()} do not fit {dtype}: ask for another dtype"
+                f"[{op}] numbers from {low.item()} to {high.item()} do not fit {dtype}: "
+                f"ask for another dtype"
             )
     with np.errstate(over="ignore"):
         return a.astype(dtype.numpy, copy=False)
 
 
 def _converted(t: Tensor, dtype: DType | None, device: DeviceLike, copy: bool | None) -> Tensor:
-    """A tensor in another dtype or on another device, where asked for; over the host between devices."""
+    """A tensor in another dtype or on another device, by way of the host, where asked for."""
     moved = device is not None and _core.get_device(device) != t.device
     cast = dtype is not None and dtype != t.dtype
     if not moved and not cast:

@@ -1,4 +1,4 @@
-"""wt.config: every setting as an attribute. The list is the core's; each is also an environment variable."""
+"""wt.config: every setting as an attribute. The list is the core's."""
 
 from __future__ import annotations
 

@@ -25,25 +25,24 @@ def default_device() -> Device:
 
 
 def set_default_device(device: DeviceLike) -> None:
-    """Makes a Device, or what a selector names, the default; None: WGTENSOR_DEVICE or the best adapter."""
+    """Sets the device of tensors that name none; None: WGTENSOR_DEVICE or the best adapter."""
     _core.set_default_device(device)
 
 
 def get_device(device: DeviceLike = None) -> Device:
-    """The Device that a selector names, or the default one."""
-    if isinstance(device, Device):
-        return device
-    if device is None:
-        return default_device()
-    for d in _core.devices():
-        if d == device:
-            return d
-    return Device(device)
+    """The shared device that a selector names, or the default one. Raises DeviceNotFoundError.
+
+    ``Device(selector)`` makes a logical device of its own instead.
+    """
+    return _core.get_device(device)
 
 
-async def _create_async(selector: str | None = None) -> Device:
+async def _create_async(selector: str | int | None = None) -> Device:
     """Like Device(selector), without blocking the event loop."""
     return await asyncio.to_thread(Device, selector)
 
 
-Device.create_async = staticmethod(_create_async)
+def install() -> None:
+    """Puts the above on the core's class; the stub lists it."""
+    Device.create_async = staticmethod(_create_async)
+    Device.__module__ = "wgtensor"

@@ -11,7 +11,7 @@ from wgtensor._core import DTypeError, Tensor
 
 
 class DType:
-    """A dtype. ``name``, ``itemsize`` in bytes, ``kind`` as NumPy's letter (b, i, u, f), ``numpy``."""
+    """A dtype: ``name``, ``itemsize`` in bytes, ``kind`` as NumPy's letter (b, i, u, f), ``numpy``."""
 
     __slots__ = ("_code", "itemsize", "kind", "name", "numpy")
 
@@ -71,7 +71,7 @@ def supported(dtype: np.dtype[Any]) -> DType | None:
 
 
 def to_dtype(dtype: Any) -> DType:
-    """The DType of a DType, a name, a NumPy dtype or a Python type. Raises DTypeError, also for None.
+    """The DType of a DType, name, NumPy dtype or Python type. Raises DTypeError, also for None.
 
     ``float`` and ``int`` are the default dtypes: float32 and int32.
     """
@@ -89,7 +89,7 @@ def to_dtype(dtype: Any) -> DType:
     return found
 
 
-def _weak(value: Any) -> DType:
+def scalar_dtype(op: str, value: Any) -> DType:
     """The dtype of a Python or NumPy scalar on its own."""
     kind = value.dtype.kind if isinstance(value, np.generic) else None
     if isinstance(value, bool) or kind == "b":
@@ -98,14 +98,14 @@ def _weak(value: Any) -> DType:
         return int32
     if isinstance(value, float) or kind == "f":
         return float32
-    raise DTypeError(f"[result_type] no dtype follows from {value!r}")
+    raise DTypeError(f"[{op}] no dtype follows from {value!r}: a bool, an int or a float is needed")
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
     """The dtype that an operation on these tensors, dtypes and scalars gives.
 
-    Python and NumPy scalars only lift the kind: an int32 tensor and 1.5 give float32. Raises DTypeError
-    where no dtype holds both, and TypeError without arguments.
+    Python and NumPy scalars only lift the kind: an int32 tensor and 1.5 give float32. Raises
+    DTypeError where no dtype holds both, and TypeError without arguments.
     """
     if not arrays_and_dtypes:
         raise TypeError("[result_type] needs one argument or more")
@@ -113,7 +113,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     scalars = []
     for x in arrays_and_dtypes:
         if isinstance(x, (bool, int, float, np.generic)):
-            scalars.append(_weak(x))
+            scalars.append(scalar_dtype("result_type", x))
             continue
         own = x.dtype if isinstance(x, (Tensor, np.ndarray)) else x
         d = to_dtype(own)
@@ -136,8 +136,10 @@ def can_cast(from_: Any, to: Any, /) -> bool:
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype is of a kind: a dtype, 'bool', 'signed integer', 'unsigned integer', 'integral',
-    'real floating', 'complex floating', 'numeric', or a tuple of these.
+    """Whether a dtype is of a kind.
+
+    Kinds: a dtype, 'bool', 'signed integer', 'unsigned integer', 'integral', 'real floating',
+    'complex floating', 'numeric', or a tuple of these.
     """
     d = to_dtype(dtype)
     if isinstance(kind, tuple):

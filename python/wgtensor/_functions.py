@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from wgtensor import _core
-from wgtensor._arrays import ArrayLike, DeviceLike, asarray
+from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor
 from wgtensor._core import Tensor
-from wgtensor._dtypes import DType, float32, int32, to_dtype
+from wgtensor._dtypes import DType, float32, int32, scalar_dtype, to_dtype
 
 Shape = int | Sequence[int]
 Axis = int | Sequence[int] | None
@@ -18,27 +22,22 @@ def _dtype(dtype: Any, default: DType = float32) -> DType:
     return default if dtype is None else to_dtype(dtype)
 
 
-def _scalar_dtype(value: Any) -> DType:
-    from wgtensor._dtypes import bool_
-
-    if isinstance(value, bool):
-        return bool_
-    return int32 if isinstance(value, int) else float32
-
-
 def zeros(shape: Shape, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
     """A tensor of zeros; float32 unless `dtype` says otherwise."""
-    return _core.full(shape, 0, _dtype(dtype), device)
+    return _core.full(shape, 0, _dtype(dtype), device, "zeros")
 
 
 def ones(shape: Shape, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
     """A tensor of ones; float32 unless `dtype` says otherwise."""
-    return _core.full(shape, 1, _dtype(dtype), device)
+    return _core.full(shape, 1, _dtype(dtype), device, "ones")
 
 
-def full(shape: Shape, fill_value: Any, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+def full(
+    shape: Shape, fill_value: float, *, dtype: Any = None, device: DeviceLike = None
+) -> Tensor:
     """A tensor whose elements are all `fill_value`; the dtype follows the value's Python type."""
-    return _core.full(shape, fill_value, _dtype(dtype, _scalar_dtype(fill_value)), device)
+    d = scalar_dtype("full", fill_value) if dtype is None else to_dtype(dtype)
+    return _core.full(shape, fill_value, d, device, "full")
 
 
 def empty(shape: Shape, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
@@ -46,24 +45,42 @@ def empty(shape: Shape, *, dtype: Any = None, device: DeviceLike = None) -> Tens
     return _core.empty(shape, _dtype(dtype), device)
 
 
-def zeros_like(x: Tensor, /, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+def _like(op: str, x: ArrayLike, value: Any, dtype: Any, device: DeviceLike) -> Tensor:
+    t = as_tensor(op, x)
+    return _core.full(
+        t.shape, value, _dtype(dtype, t.dtype), t.device if device is None else device, op
+    )
+
+
+def zeros_like(x: ArrayLike, /, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
     """Zeros of the shape, dtype and device of `x`."""
-    return _core.full(x.shape, 0, _dtype(dtype, x.dtype), device or x.device)
+    return _like("zeros_like", x, 0, dtype, device)
 
 
-def ones_like(x: Tensor, /, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+def ones_like(x: ArrayLike, /, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
     """Ones of the shape, dtype and device of `x`."""
-    return _core.full(x.shape, 1, _dtype(dtype, x.dtype), device or x.device)
+    return _like("ones_like", x, 1, dtype, device)
 
 
-def full_like(x: Tensor, /, fill_value: Any, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+def full_like(
+    x: ArrayLike, /, fill_value: float, *, dtype: Any = None, device: DeviceLike = None
+) -> Tensor:
     """`fill_value` everywhere, with the shape, dtype and device of `x`."""
-    return _core.full(x.shape, fill_value, _dtype(dtype, x.dtype), device or x.device)
+    return _like("full_like", x, fill_value, dtype, device)
 
 
-def empty_like(x: Tensor, /, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+def empty_like(x: ArrayLike, /, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
     """Unspecified elements, with the shape, dtype and device of `x`."""
-    return _core.empty(x.shape, _dtype(dtype, x.dtype), device or x.device)
+    t = as_tensor("empty_like", x)
+    return _core.empty(t.shape, _dtype(dtype, t.dtype), t.device if device is None else device)
+
+
+def _number(op: str, name: str, value: Any) -> int | float:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, (int, float)):
+        return value
+    raise TypeError(f"[{op}] {name} must be a number, not {value!r}")
 
 
 def arange(
@@ -77,12 +94,23 @@ def arange(
 ) -> Tensor:
     """start, start + step, ... up to but without stop; from 0 with one argument.
 
-    int32 where all arguments are integers, else float32. Raises ValueError for a step of 0.
+    int32 where all arguments are integers, else float32. Raises ValueError for a step of 0, and
+    OverflowError where the dtype does not hold the values.
     """
     if stop is None:
         start, stop = 0, start
-    whole = all(isinstance(v, int) for v in (start, stop, step))
-    return _core.arange(start, stop, step, _dtype(dtype, int32 if whole else float32), device)
+    first, end, by = (
+        _number("arange", *x) for x in (("start", start), ("stop", stop), ("step", step))
+    )
+    whole = all(isinstance(v, int) for v in (first, end, by))
+    d = _dtype(dtype, int32 if whole else float32)
+    count = (end - first) / by if by else 0
+    if d.kind in "iu" and 0 < count < math.inf:
+        last = first + (math.ceil(count) - 1) * by
+        bounds = np.iinfo(d.numpy)
+        if not all(bounds.min <= v <= bounds.max for v in (first, last)):
+            raise OverflowError(f"[arange] values from {first} to {last} do not fit {d}")
+    return _core.arange(first, end, by, d, device)
 
 
 def eye(
@@ -95,112 +123,121 @@ def eye(
     device: DeviceLike = None,
 ) -> Tensor:
     """Ones on the k-th diagonal of an n_rows x n_cols matrix, zeros elsewhere."""
-    return _core.eye(n_rows, n_rows if n_cols is None else n_cols, k, _dtype(dtype), device)
+    try:
+        rows = operator.index(n_rows)
+        columns = rows if n_cols is None else operator.index(n_cols)
+        diagonal = operator.index(k)
+    except TypeError:
+        raise TypeError(
+            f"[eye] sizes and k must be integers, not {n_rows!r}, {n_cols!r}, {k!r}"
+        ) from None
+    return _core.eye(rows, columns, diagonal, _dtype(dtype), device)
 
 
-def astype(x: Tensor, dtype: Any, /, *, copy: bool = True) -> Tensor:
+def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = True) -> Tensor:
     """`x` in another dtype. Floats become integers by truncation; anything but 0 is True."""
     d = to_dtype(dtype)
-    if x.dtype == d:
-        return x.copy() if copy else x
-    return x._astype(d)
+    t = as_tensor("astype", x)
+    if t.dtype == d:
+        return t.copy() if copy else t
+    return t._astype(d)
 
 
-def reshape(x: Tensor, /, shape: Shape, *, copy: bool | None = None) -> Tensor:
+def reshape(x: ArrayLike, /, shape: Shape, *, copy: bool | None = None) -> Tensor:
     """The same elements in another shape; one size may be -1. A view where strides allow."""
-    r = x.reshape(shape)
+    r = as_tensor("reshape", x).reshape(shape)
     return r.copy() if copy else r
 
 
-def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
+def permute_dims(x: ArrayLike, /, axes: Sequence[int]) -> Tensor:
     """The axes in the given order; a view."""
-    return x.permute(tuple(axes))
+    return as_tensor("permute_dims", x).permute(axes)
 
 
-def matrix_transpose(x: Tensor, /) -> Tensor:
+def matrix_transpose(x: ArrayLike, /) -> Tensor:
     """The last two axes swapped; a view."""
-    return x.mT
+    return as_tensor("matrix_transpose", x).mT
 
 
-def broadcast_to(x: Tensor, /, shape: Shape) -> Tensor:
+def broadcast_to(x: ArrayLike, /, shape: Shape) -> Tensor:
     """A view of `x` with axes of size 1 repeated to `shape`. Raises ShapeError."""
-    return x.broadcast_to(shape)
+    return as_tensor("broadcast_to", x).broadcast_to(shape)
 
 
-def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+def broadcast_shapes(*shapes: Shape) -> tuple[int, ...]:
     """The shape that the given shapes broadcast to. Raises ShapeError."""
     result: tuple[int, ...] = ()
     for s in shapes:
-        result = _core.broadcast_shapes(result, tuple(s))
+        result = _core.broadcast_shapes(result, s)
     return result
 
 
-def expand_dims(x: Tensor, /, axis: int | Sequence[int] = 0) -> Tensor:
+def expand_dims(x: ArrayLike, /, axis: int | Sequence[int] = 0) -> Tensor:
     """A view with new axes of size 1 at the given positions of the result."""
-    return x.expand_dims(axis)
+    return as_tensor("expand_dims", x).expand_dims(axis)
 
 
-def squeeze(x: Tensor, /, axis: Axis = None) -> Tensor:
+def squeeze(x: ArrayLike, /, axis: Axis = None) -> Tensor:
     """A view without the given axes, which must be of size 1; without all such axes by default."""
-    return x.squeeze(axis)
+    return as_tensor("squeeze", x).squeeze(axis)
 
 
-def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """Sum over axes, all by default. Integers wrap around in their dtype, bools are counted in int32."""
-    return (x if dtype is None else astype(x, dtype, copy=False))._sum(axis, keepdims)
+def sum(x: ArrayLike, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """Sum over axes, all by default. Integers wrap in their dtype, bools are counted in int32."""
+    t = as_tensor("sum", x)
+    return (t if dtype is None else astype(t, dtype, copy=False))._sum(axis, keepdims)
 
 
-def mean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Arithmetic mean over axes, all by default; integers and bools as float32. NaN for no elements."""
-    return x._mean(axis, keepdims)
+def mean(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Mean over axes, all by default; of integers and bools in float32. NaN for no elements."""
+    return as_tensor("mean", x)._mean(axis, keepdims)
 
 
-def max(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def max(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Largest element over axes; NaN wins. Raises ValueError for no elements."""
-    return x._max(axis, keepdims)
+    return as_tensor("max", x)._max(axis, keepdims)
 
 
-def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def min(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Smallest element over axes; NaN wins. Raises ValueError for no elements."""
-    return x._min(axis, keepdims)
+    return as_tensor("min", x)._min(axis, keepdims)
 
 
-def softmax(x: Tensor, /, *, axis: int = -1) -> Tensor:
-    """exp(x - max(x)) / sum(exp(x - max(x))) along an axis. A row of nothing but -inf gives zeros."""
-    return x._softmax(axis)
+def softmax(x: ArrayLike, /, *, axis: int = -1) -> Tensor:
+    """exp(x - max(x)) over its sum along an axis. A row of nothing but -inf gives zeros."""
+    return as_tensor("softmax", x)._softmax(axis)
 
 
 def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
-    """Matrix product as NumPy's: vectors, matrices, and stacks of matrices whose batch axes broadcast.
+    """Matrix product as NumPy's: vectors, matrices, stacks of matrices whose batch axes broadcast.
 
     float32, int32 (wraps) and uint32. Raises ShapeError naming both shapes, DTypeError for bool.
     """
     first = next((x for x in (x1, x2) if isinstance(x, Tensor)), None)
     device = None if first is None else first.device
-    a = x1 if isinstance(x1, Tensor) else asarray(x1, device=device)
-    b = x2 if isinstance(x2, Tensor) else asarray(x2, device=device)
-    return _core.matmul(a, b)
+    return _core.matmul(as_tensor("matmul", x1, device), as_tensor("matmul", x2, device))
 
 
 def eval(*tensors: Tensor) -> None:
     """Starts the work of these tensors and does not wait."""
+    for t in tensors:
+        if not isinstance(t, Tensor):
+            raise TypeError(f"[eval] takes tensors, not {type(t).__name__}")
     _core.eval(list(tensors))
 
 
 def synchronize(device: DeviceLike = None) -> None:
     """Waits until all work of a device is done."""
-    from wgtensor._devices import get_device
-
-    get_device(device).synchronize()
+    _core.get_device(device).synchronize()
 
 
 def explain(x: Tensor, /) -> str:
     """Which kernels computing `x` takes now, and what does not fuse and why."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"[explain] takes a tensor, not {type(x).__name__}")
     return _core.explain(x)
 
 
 def stats(device: DeviceLike = None) -> dict[str, int]:
-    """Counters of a device: dispatches, submits, pipelines, plans, bind groups, bytes moved and in use."""
-    from wgtensor._devices import get_device
-
-    return get_device(device).stats()
+    """Counters of a device: dispatches, submits, pipelines, plans, bytes moved and in use."""
+    return _core.get_device(device).stats()

@@ -1,108 +1,96 @@
-"""What a tensor does beyond the core: printing, NumPy protocols, copies and pickles."""
+"""What a tensor does beyond the core: reductions, conversions, NumPy's protocols, pickles."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from wgtensor import _core
+from wgtensor import _core, _printing, _ufuncs
 from wgtensor import _functions as f
-from wgtensor._arrays import asarray
+from wgtensor._arrays import DeviceLike, asarray, into
 from wgtensor._core import Tensor
+from wgtensor._dtypes import DType
 
-_SHOWN = 1000  # elements above which repr reads edges only
-_EDGE = 3
-
-
-def _summary(t: Tensor) -> np.ndarray[Any, Any]:
-    """The elements that repr shows: all, or three from either end of each axis."""
-    for axis, n in enumerate(t.shape):
-        if n > 2 * _EDGE:
-            head = (slice(None),) * axis
-            first = _summary(t[(*head, slice(0, _EDGE))])
-            last = _summary(t[(*head, slice(n - _EDGE, n))])
-            return np.concatenate([first, last], axis)
-    return t.numpy()
-
-
-def _text(t: Tensor, prefix: str, separator: str) -> str:
-    if t.size <= _SHOWN:
-        return np.array2string(t.numpy(), separator=separator, prefix=prefix)
-    shown = _summary(t)
-    # NumPy summarizes by itself when told that the array is long.
-    edges = [min(n, _EDGE) for n in t.shape]
-    body = np.array2string(shown, separator=separator, prefix=prefix, threshold=0, edgeitems=max(edges))
-    return body
-
-
-def _repr(self: Tensor) -> str:
-    body = _text(self, "tensor(", ", ")
-    return f"tensor({body}, shape={self.shape}, dtype={self.dtype}, device='{self.device}')"
-
-
-def _str(self: Tensor) -> str:
-    return _text(self, "", " ")
-
-
-def _format(self: Tensor, spec: str) -> str:
-    return format(self.item(), spec) if spec and self.size == 1 else format(str(self), spec)
+_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
 def _item(self: Tensor, *index: int) -> bool | int | float:
     """The only element (or the one at `index`) as a Python number; waits for the work."""
     t = self[index] if index else self
     if t.size != 1:
-        raise ValueError(f"item() of a tensor with {t.size} elements: it has shape {t.shape}")
+        raise ValueError(
+            f"[item] {t.size} elements: a tensor of shape {t.shape} is no single number"
+        )
     value: bool | int | float = t.numpy().item()
     return value
 
 
+def _tolist(self: Tensor) -> Any:
+    """The elements as nested lists of Python numbers; a number for 0-d."""
+    return self.numpy().tolist()
+
+
 def _bool(self: Tensor) -> bool:
     if self.size != 1:
-        raise ValueError(f"the truth value of a tensor with {self.size} elements is ambiguous")
+        raise ValueError(f"[bool] the truth value of a tensor of shape {self.shape} is ambiguous")
     return bool(_item(self))
+
+
+def _int(self: Tensor) -> int:
+    return int(_item(self))
+
+
+def _float(self: Tensor) -> float:
+    return float(_item(self))
 
 
 def _index(self: Tensor) -> int:
     if self.dtype.kind not in "iu" or self.ndim:
-        raise TypeError("only integer 0-d tensors can be an index")
+        raise TypeError(
+            f"[index] only integer 0-d tensors are an index, not {self.dtype} of shape {self.shape}"
+        )
     return int(_item(self))
 
 
 def _iter(self: Tensor) -> Iterator[Tensor]:
     if self.ndim == 0:
-        raise TypeError("iteration over a 0-d tensor")
+        raise TypeError("[iter] a 0-d tensor has nothing to iterate over")
     return (self[i] for i in range(self.shape[0]))
+
+
+def _contains(self: Tensor, value: Any) -> bool:
+    return self.size > 0 and bool(f.max(f.as_tensor("contains", self == value)))
 
 
 def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
     if copy is False:
-        raise ValueError("a tensor's elements are copied from the device: copy=False cannot be kept")
+        raise ValueError("[array] elements are copied from the device: copy=False cannot be kept")
     a = self.numpy()
     return a if dtype is None else a.astype(dtype, copy=False)
 
 
-def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    from wgtensor._generated import UFUNCS
+async def _numpy_async(self: Tensor) -> np.ndarray[Any, Any]:
+    """numpy() without blocking the event loop, of the value at the time of the call."""
+    return await asyncio.to_thread(self.__copy__().numpy)
 
-    out = kwargs.pop("out", None)
-    name = ufunc.__name__
-    function: Callable[..., Tensor] | None = f.matmul if name == "matmul" else UFUNCS.get(name)
-    if method != "__call__" or function is None or kwargs:
-        return NotImplemented
-    device = next(x.device for x in (*inputs, *(out or ())) if isinstance(x, Tensor))
-    operands = [asarray(x, device=device) if isinstance(x, np.ndarray) else x for x in inputs]
-    if out is None:
-        return function(*operands)
-    (target,) = out
-    if isinstance(target, Tensor):
-        from wgtensor._arrays import into
 
-        return into(name, target, function(*operands))
-    target[...] = function(*operands).numpy()
-    return target
+def _snapshot_async(self: Tensor) -> Any:
+    return _numpy_async(self.__copy__())
+
+
+_snapshot_async.__doc__ = _numpy_async.__doc__
+
+
+def _one_axis(name: str, axis: Any, dim: Any, default: Any) -> Any:
+    """`axis`, or PyTorch's word for it."""
+    if dim is None:
+        return axis
+    if axis is not default:
+        raise TypeError(f"[{name}] takes axis= or dim=, not both: {axis!r} and {dim!r}")
+    return dim
 
 
 def _reduction(name: str) -> Callable[..., Tensor]:
@@ -110,39 +98,71 @@ def _reduction(name: str) -> Callable[..., Tensor]:
 
     def method(
         self: Tensor,
-        axis: Any = None,
+        axis: f.Axis = None,
         dtype: Any = None,
         out: Tensor | None = None,
         keepdims: bool = False,
         *,
-        dim: Any = None,
+        dim: f.Axis = None,
+    ) -> Tensor:
+        x = self if dtype is None else f.astype(self, dtype, copy=False)
+        r: Tensor = function(x, axis=_one_axis(name, axis, dim, None), keepdims=keepdims)
+        return r if out is None else into(name, out, r)
+
+    return _named(method, name, function.__doc__)
+
+
+def _extremum(name: str) -> Callable[..., Tensor]:
+    function = getattr(f, name)
+
+    def method(
+        self: Tensor,
+        axis: f.Axis = None,
+        out: Tensor | None = None,
+        keepdims: bool = False,
+        *,
+        dim: f.Axis = None,
     ) -> Tensor:
         if dim is not None:
-            if name in ("max", "min"):
-                raise TypeError(f"{name}(dim=) returns a pair in PyTorch: use axis=")
-            axis = dim
-        x = self if dtype is None else f.astype(self, dtype, copy=False)
-        result: Tensor = function(x, axis=axis, keepdims=keepdims)
-        if out is None:
-            return result
-        from wgtensor._arrays import into
+            raise TypeError(
+                f"[{name}] dim={dim!r} gives values and indices in PyTorch: "
+                f"axis= gives the values, arg{name} the indices"
+            )
+        r: Tensor = function(self, axis=axis, keepdims=keepdims)
+        return r if out is None else into(name, out, r)
 
-        return into(name, out, result)
+    return _named(method, name, function.__doc__)
 
+
+def _named(method: Callable[..., Any], name: str, doc: str | None) -> Callable[..., Any]:
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"
-    method.__doc__ = function.__doc__
+    method.__doc__ = doc
     return method
 
 
 def _softmax(self: Tensor, axis: int = -1, *, dim: int | None = None) -> Tensor:
     """exp(x - max(x)) / sum of the same, along an axis."""
-    return self._softmax(axis if dim is None else dim)
+    return f.softmax(self, axis=_one_axis("softmax", axis, dim, -1))
 
 
 def _astype(self: Tensor, dtype: Any, *, copy: bool = True) -> Tensor:
-    """The tensor in another dtype."""
+    """The tensor in another dtype. Floats become integers by truncation; anything but 0 is True."""
     return f.astype(self, dtype, copy=copy)
+
+
+def _to(self: Tensor, target: Any) -> Tensor:
+    """The tensor on another device, or in another dtype where a DType is given."""
+    if isinstance(target, DType):
+        return f.astype(self, target, copy=False)
+    return asarray(self, device=target)
+
+
+def _to_device(self: Tensor, device: DeviceLike, /, *, stream: None = None) -> Tensor:
+    """The tensor on another device, by way of the host; itself where it is there already."""
+    if stream is not None:
+        raise ValueError(f"[to_device] stream must be None, not {stream!r}")
+    return asarray(self, device=device)
 
 
 def _transpose(self: Tensor, *axes: Any) -> Tensor:
@@ -152,48 +172,76 @@ def _transpose(self: Tensor, *axes: Any) -> Tensor:
     return self.permute(*axes)
 
 
+def _flatten(self: Tensor) -> Tensor:
+    """The elements in one dimension, in row-major order; a view where strides allow."""
+    return self.reshape(-1)
+
+
 def _eval(self: Tensor) -> Tensor:
     """Starts the tensor's work and does not wait; returns the tensor."""
     _core.eval([self])
     return self
 
 
+def _deepcopy(self: Tensor, memo: Any, /) -> Tensor:
+    return self.copy()
+
+
 def _restore(array: np.ndarray[Any, Any]) -> Tensor:
     return asarray(array)
 
 
+def _reduce(self: Tensor) -> tuple[Callable[..., Tensor], tuple[np.ndarray[Any, Any]]]:
+    return (_restore, (self.numpy(),))
+
+
 def _namespace(self: Tensor, *, api_version: str | None = None) -> Any:
+    if api_version is not None and api_version not in _API_VERSIONS:
+        raise ValueError(
+            f"[array_namespace] no version {api_version!r}; there are {', '.join(_API_VERSIONS)}"
+        )
     import wgtensor
 
     return wgtensor
 
 
+_MEMBERS: dict[str, Any] = {
+    "__repr__": _printing.representation,
+    "__str__": _printing.text,
+    "__format__": _printing.formatted,
+    "__bool__": _bool,
+    "__int__": _int,
+    "__float__": _float,
+    "__index__": _index,
+    "__iter__": _iter,
+    "__contains__": _contains,
+    "__hash__": object.__hash__,
+    "__array__": _array,
+    "__array_ufunc__": _ufuncs.array_ufunc,
+    "__array_priority__": 1000,
+    "__array_namespace__": _namespace,
+    "__deepcopy__": _deepcopy,
+    "__reduce__": _reduce,
+    "item": _item,
+    "tolist": _tolist,
+    "numpy_async": _snapshot_async,
+    "astype": _astype,
+    "to": _to,
+    "to_device": _to_device,
+    "transpose": _transpose,
+    "flatten": _flatten,
+    "ravel": _flatten,
+    "softmax": _softmax,
+    "eval": _eval,
+    "sum": _reduction("sum"),
+    "mean": _reduction("mean"),
+    "max": _extremum("max"),
+    "min": _extremum("min"),
+}
+
+
 def install() -> None:
     """Puts the above on the core's class; the stub lists it all."""
-    members: dict[str, Any] = {
-        "__repr__": _repr,
-        "__str__": _str,
-        "__format__": _format,
-        "__bool__": _bool,
-        "__int__": lambda self: int(_item(self)),
-        "__float__": lambda self: float(_item(self)),
-        "__index__": _index,
-        "__iter__": _iter,
-        "__hash__": object.__hash__,
-        "__array__": _array,
-        "__array_ufunc__": _array_ufunc,
-        "__array_priority__": 1000,
-        "__array_namespace__": _namespace,
-        "__deepcopy__": lambda self, memo: self.copy(),
-        "__reduce__": lambda self: (_restore, (self.numpy(),)),
-        "item": _item,
-        "tolist": lambda self: self.numpy().tolist(),
-        "astype": _astype,
-        "transpose": _transpose,
-        "softmax": _softmax,
-        "eval": _eval,
-    }
-    for name in ("sum", "mean", "max", "min"):
-        members[name] = _reduction(name)
-    for name, member in members.items():
+    for name, member in _MEMBERS.items():
         setattr(Tensor, name, member)
+    Tensor.__module__ = "wgtensor"

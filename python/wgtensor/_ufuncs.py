@@ -1,0 +1,83 @@
+"""NumPy's functions on tensors: np.exp(t), ndarray + t, np.add(a, t, out=...), np.add.reduce(t)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wgtensor import _functions as f
+from wgtensor._arrays import from_host, into
+from wgtensor._core import Tensor, UnsupportedError
+from wgtensor._generated import UFUNCS
+
+_FUNCTIONS: dict[np.ufunc, Callable[..., Tensor]] = {
+    np.matmul: f.matmul,
+    **{getattr(np, name): function for name, function in UFUNCS.items()},
+}
+_REDUCTIONS: dict[np.ufunc, Callable[..., Tensor]] = {
+    np.add: f.sum,
+    np.maximum: f.max,
+    np.minimum: f.min,
+}
+# What NumPy's callers may pass and what we do anyway.
+_NEUTRAL = {"where": True, "casting": "same_kind", "order": "K", "subok": True, "dtype": None}
+
+
+def _defers(x: Any) -> bool:
+    """Whether a type has its own way with ufuncs, as dask's or astropy's arrays do."""
+    if isinstance(x, (Tensor, np.generic)):
+        return False
+    own = getattr(type(x), "__array_ufunc__", None)
+    return own is not None and own is not np.ndarray.__array_ufunc__
+
+
+def _store(name: str, out: tuple[Any, ...], result: Tensor) -> Any:
+    if not out or out[0] is None:
+        return result
+    (target,) = out
+    if isinstance(target, Tensor):
+        return into(name, target, result)
+    np.copyto(target, result.numpy(), casting="same_kind")
+    return target
+
+
+def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """NumPy's ufunc protocol. Raises UnsupportedError for what no function of ours does."""
+    out = kwargs.pop("out", ())
+    if any(_defers(x) for x in (*inputs, *out)):
+        return NotImplemented
+    name = ufunc.__name__
+    if method == "reduce" and ufunc in _REDUCTIONS:
+        return _store(name, out, _reduce(name, _REDUCTIONS[ufunc], self, **kwargs))
+    extra = [k for k, v in kwargs.items() if k not in _NEUTRAL or v is not _NEUTRAL[k]]
+    function = _FUNCTIONS.get(ufunc)
+    if method != "__call__" or function is None:
+        called = name if method == "__call__" else f"{name}.{method}"
+        raise UnsupportedError(
+            f"[{called}] is not there for tensors: np.{called}(np.asarray(t)) runs on the host"
+        )
+    if extra:
+        raise UnsupportedError(f"[{name}] does not take {', '.join(extra)} for tensors")
+    device = next(x.device for x in (*inputs, *out) if isinstance(x, Tensor))
+    operands = [
+        from_host(name, x, None, device) if isinstance(x, np.ndarray) else x for x in inputs
+    ]
+    return _store(name, out, function(*operands))
+
+
+def _reduce(
+    name: str,
+    function: Callable[..., Tensor],
+    x: Tensor,
+    axis: Any = 0,
+    dtype: Any = None,
+    keepdims: bool = False,
+    **rest: Any,
+) -> Tensor:
+    if rest:
+        raise UnsupportedError(f"[{name}.reduce] does not take {', '.join(rest)} for tensors")
+    if dtype is not None:
+        x = f.astype(x, dtype, copy=False)
+    return function(x, axis=axis, keepdims=keepdims)
