@@ -74,43 +74,53 @@ fn floor_mod_u_{{W}}(a: {{U}}, b: {{U}}) -> {{U}} {
 fn fmod_scaled_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
   var r = abs(a);
   let d = abs(b);
+  // A denormal has no exponent to add to: 2^24 times it has.
+  let small = d < {{F}}(1.17549435e-38);
+  let big = select(d, d * {{F}}(16777216.0), small);
+  let lift = select({{I}}(0), {{I}}(24), small);
   let er = {{I}}(bitcast<{{U}}>(r) >> {{U}}(23u));
-  let ed = {{I}}(bitcast<{{U}}>(d) >> {{U}}(23u));
+  let ed = {{I}}(bitcast<{{U}}>(big) >> {{U}}(23u)) - lift;
   let start = max(er - ed, {{I}}(0));
   var count = {{MAXSTART}};
   loop {
     if (count < 0) { break; }
     // d * 2^k by exponent arithmetic; k stays within what keeps it below 2 * r.
     let k = min({{I}}(count), start);
-    let scaled = bitcast<{{F}}>(bitcast<{{U}}>(d) + ({{U}}(k) << {{U}}(23u)));
+    let raised = bitcast<{{F}}>(bitcast<{{U}}>(big) + ({{U}}(max(k - lift, {{I}}(0))) << {{U}}(23u)));
+    let scaled = select(raised, d * {{F}}({{U}}(1u) << {{U}}(min(k, {{I}}(24)))), k < lift);
     r = select(r, r - scaled, (r >= scaled) & ({{I}}(count) <= start));
     count = count - 1;
   }
   return r;
 }
 
-//@ floor_mod_f: fmod_scaled isnan
-fn floor_mod_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
+//@ fmod_f: fmod_scaled isnan
+// Truncated remainder with the sign of a, as C's fmod.
+fn fmod_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
   let finite = ((bitcast<{{U}}>(a) & {{U}}(0x7fffffffu)) < {{U}}(0x7f800000u)) & (b != {{F}}(0.0));
   let b_inf = (bitcast<{{U}}>(b) & {{U}}(0x7fffffffu)) == {{U}}(0x7f800000u);
   let ok = finite & !b_inf & !isnan_{{W}}(b);
-  let m0 = fmod_scaled_{{W}}(select({{F}}(1.0), a, ok), select({{F}}(1.0), b, ok));
-  var m = bitcast<{{F}}>(bitcast<{{U}}>(m0) | (bitcast<{{U}}>(a) & {{U}}(0x80000000u)));
-  m = select(m, a, finite & b_inf);
-  let differs = (m != {{F}}(0.0)) & ((m < {{F}}(0.0)) != (b < {{F}}(0.0)));
-  m = select(m, m + b, differs);
-  let zero = bitcast<{{F}}>(bitcast<{{U}}>(b) & {{U}}(0x80000000u));
-  m = select(m, zero, m == {{F}}(0.0));
+  let m = fmod_scaled_{{W}}(select({{F}}(1.0), a, ok), select({{F}}(1.0), b, ok));
+  let signed = bitcast<{{F}}>(bitcast<{{U}}>(m) | (bitcast<{{U}}>(a) & {{U}}(0x80000000u)));
   let nan = bitcast<{{F}}>({{U}}(0x7fc00000u) | (bitcast<{{U}}>(a) & {{U}}(0u)));
-  let bad = !(ok | (finite & b_inf));
-  return select(m, nan, bad);
+  return select(select(nan, a, finite & b_inf), signed, ok);
 }
 
-//@ floor_div_f: floor_mod_f
+//@ floor_mod_f: fmod_f
+fn floor_mod_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
+  let m = fmod_f_{{W}}(a, b);
+  let differs = (m != {{F}}(0.0)) & ((m < {{F}}(0.0)) != (b < {{F}}(0.0)));
+  let zero = bitcast<{{F}}>(bitcast<{{U}}>(b) & {{U}}(0x80000000u));
+  return select(select(m, m + b, differs), zero, m == {{F}}(0.0));
+}
+
+//@ floor_div_f: fmod_f
 // As Python's float division: (a - mod) / b rounded to the nearest whole number.
 fn floor_div_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
-  let m = floor_mod_f_{{W}}(a, b);
-  let q = (a - m) / b;
+  let m = fmod_f_{{W}}(a, b);
+  let differs = (m != {{F}}(0.0)) & ((m < {{F}}(0.0)) != (b < {{F}}(0.0)));
+  let d = (a - m) / b;
+  let q = select(d, d - {{F}}(1.0), differs);
   let f = floor(q);
   let r = select(f, f + {{F}}(1.0), q - f > {{F}}(0.5));
   let z = bitcast<{{F}}>((bitcast<{{U}}>(a) ^ bitcast<{{U}}>(b)) & {{U}}(0x80000000u));
@@ -207,7 +217,7 @@ fn pow_f_{{W}}(x: {{F}}, y: {{F}}) -> {{F}} {
   let negative_zero = (bitcast<{{U}}>(x) == {{U}}(0x80000000u)) & odd;
   r = select(r, -abs(r), negative_zero);
   let inf_y = (bitcast<{{U}}>(y) & {{U}}(0x7fffffffu)) == {{U}}(0x7f800000u);
-  r = select(r, nan, (x < {{F}}(0.0)) & !whole & !inf_y);
+  r = select(r, nan, (x < {{F}}(0.0)) & !whole & !inf_y & (a <= {{F}}(3.4028235e38)));
   r = select(r, nan, isnan_{{W}}(x) | isnan_{{W}}(y));
   return select(r, {{F}}(1.0), (y == {{F}}(0.0)) | (x == {{F}}(1.0)) | (inf_y & (a == {{F}}(1.0))));
 }
