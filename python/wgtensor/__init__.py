@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+
 from math import e, inf, nan, pi
 
 from wgtensor import _core
@@ -35,6 +37,7 @@ from wgtensor._dtypes import (
 from wgtensor._dtypes import bool_ as bool
 
 _core._register(DTYPES, as_operand)
+atexit.register(_core._close)
 
 from wgtensor import _devices, _tensor  # noqa: E402
 

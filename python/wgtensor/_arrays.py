@@ -151,7 +151,7 @@ def _read(op: str, obj: Any) -> np.ndarray[Any, Any]:
 
 
 def _host_array(op: str, obj: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
-    """`obj` as an array of a supported dtype in native byte order; nothing is narrowed in silence."""
+    """`obj` as an array of a supported dtype in native byte order; nothing is narrowed unasked."""
     a = _read(op, obj)
     weak = _is_weak(obj)
     if a.dtype.kind not in "biuf":
@@ -170,8 +170,8 @@ def _host_array(op: str, obj: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
         return a.astype(dtype.numpy, copy=False)
     if supported(a.dtype) is None:
         raise DTypeError(
-            f"[{op}] no dtype {a.dtype} on the device, for an array of shape {a.shape}, and nothing "
-            f"is narrowed in silence: ask for another, as asarray(x, dtype='{_nearest(a.dtype)}')"
+            f"[{op}] no dtype {a.dtype} on the device, for an array of shape {a.shape}, and "
+            f"nothing is narrowed in silence: ask, as in asarray(x, dtype='{_nearest(a.dtype)}')"
         )
     return a
 

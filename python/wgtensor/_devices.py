@@ -44,5 +44,5 @@ async def _create_async(selector: str | int | None = None) -> Device:
 
 def install() -> None:
     """Puts the above on the core's class; the stub lists it."""
-    Device.create_async = staticmethod(_create_async)
+    setattr(Device, "create_async", staticmethod(_create_async))  # noqa: B010
     Device.__module__ = "wgtensor"

@@ -11,7 +11,7 @@ from wgtensor._core import DTypeError, Tensor
 
 
 class DType:
-    """A dtype: ``name``, ``itemsize`` in bytes, ``kind`` as NumPy's letter (b, i, u, f), ``numpy``."""
+    """A dtype: ``name``, ``itemsize`` in bytes, NumPy's letter for its ``kind``, ``numpy``."""
 
     __slots__ = ("_code", "itemsize", "kind", "name", "numpy")
 

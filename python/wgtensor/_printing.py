@@ -15,7 +15,7 @@ def _shown(t: Tensor) -> tuple[np.ndarray[Any, Any], int]:
     """An array that prints as all of `t` would, and the threshold to print it with.
 
     A long tensor becomes the edges that NumPy shows of each axis around one element that it leaves
-    out: the format depends on what is shown only, so NumPy's summary of that array is the same text.
+    out: the format depends on what is shown, so NumPy's summary of that array is the same text.
     """
     options = np.get_printoptions()
     edge, threshold = int(options["edgeitems"]), int(options["threshold"])

@@ -10,7 +10,7 @@ import numpy as np
 
 from wgtensor import _core, _printing, _ufuncs
 from wgtensor import _functions as f
-from wgtensor._arrays import DeviceLike, asarray, into
+from wgtensor._arrays import DeviceLike, as_tensor, asarray, into
 from wgtensor._core import Tensor
 from wgtensor._dtypes import DType
 
@@ -62,7 +62,7 @@ def _iter(self: Tensor) -> Iterator[Tensor]:
 
 
 def _contains(self: Tensor, value: Any) -> bool:
-    return self.size > 0 and bool(f.max(f.as_tensor("contains", self == value)))
+    return self.size > 0 and bool(f.max(as_tensor("contains", self == value)))
 
 
 def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -205,7 +205,12 @@ def _namespace(self: Tensor, *, api_version: str | None = None) -> Any:
     return wgtensor
 
 
+def _init(self: Tensor, *args: Any, **kwargs: Any) -> None:
+    raise TypeError("[Tensor] has no constructor: use asarray(data), or zeros, ones, full, empty")
+
+
 _MEMBERS: dict[str, Any] = {
+    "__init__": _init,
     "__repr__": _printing.representation,
     "__str__": _printing.text,
     "__format__": _printing.formatted,

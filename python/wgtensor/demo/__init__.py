@@ -1,0 +1,1 @@
+"""Demonstrations: `python -m wgtensor.demo digits`."""
