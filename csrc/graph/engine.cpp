@@ -458,6 +458,10 @@ rt::ReadbackRef Engine::read(const NodeRef& wanted) {
 
 void Engine::destroy() { device().destroy(); }
 
+void Engine::close() {
+  for (auto& d : devices_) d->close();
+}
+
 void Engine::recover() {
   auto fresh = rt::Device::create(adapter_, options_);
   rt::Lock l = lock();

@@ -53,6 +53,8 @@ class Engine {
   NodeRef empty(DType dtype, const Dims& shape);
 
   void destroy();
+  /// For the end of the process: no thread of ours is inside a driver any more.
+  void close();
   /// A new device from the same adapter; tensors of the old one raise DeviceLostError when touched.
   void recover();
   rt::Stats stats();

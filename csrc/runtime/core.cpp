@@ -21,6 +21,13 @@ void Signals::lose(const std::string& why) {
   lost.store(true, std::memory_order_release);
 }
 
+void Signals::complete(uint64_t submission) {
+  uint64_t newest = completed.load();
+  while (newest < submission && !completed.compare_exchange_weak(newest, submission)) {
+  }
+  events.fetch_add(1, std::memory_order_relaxed);
+}
+
 std::string Signals::reason() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return reason_;

@@ -23,6 +23,7 @@ struct Signals {
   std::atomic<bool> has_uncaptured{false};
 
   void lose(const std::string& why);  // the first reason stays
+  void complete(uint64_t submission);
   std::string reason() const;
   void record_uncaptured(const std::string& text);
   std::string take_uncaptured();
@@ -36,7 +37,8 @@ struct Signals {
 extern std::atomic<bool> fork_flag;
 
 struct Core {
-  std::mutex mutex;  // Device::mutex()
+  std::mutex mutex;                  // Device::mutex()
+  std::recursive_mutex scope_mutex;  // from an error scope's push to its pop: scopes belong to the device
   WGPUDevice device = nullptr;
   WGPUQueue queue = nullptr;
   AdapterInfo adapter;

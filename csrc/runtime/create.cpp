@@ -154,11 +154,18 @@ Device::~Device() {
     });
 }
 
+void Device::close() {
+  if (fork_flag.load(std::memory_order_relaxed)) return;
+  Lock lock(impl_->core.mutex);
+  impl_->stream.close();
+}
+
 void Device::destroy() {
   Lock lock(impl_->core.mutex);
   Core& core = impl_->core;
   if (core.lost()) return;
   core.signals->lose("destroyed on request");
+  impl_->stream.drain();
   impl_->reads.destroy_device();
 }
 

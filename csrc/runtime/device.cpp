@@ -228,6 +228,7 @@ void Device::synchronize(Lock& lock) {
   uint64_t target = core.submitted;
   wait_until(
       core, [&] { return core.signals->completed.load() >= target; }, &lock);
+  impl_->stream.check_refused();
 }
 
 void Device::collect() {

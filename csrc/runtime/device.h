@@ -124,6 +124,8 @@ class Device {
   /// Gives pooled memory back to the driver. [lock]
   void empty_cache();
 
+  /// Ends the device's own thread, for the end of the process; the device still works. Takes the lock itself.
+  void close();
   /// Loses the device on purpose. Takes the lock itself; any thread.
   void destroy();
   bool lost() const;

@@ -9,13 +9,13 @@ namespace {
 // wgpu-native panics at the filter for internal errors; those arrive as uncaptured ones.
 constexpr WGPUErrorFilter kFilters[] = {WGPUErrorFilter_OutOfMemory, WGPUErrorFilter_Validation};
 
-bool says_lost(const std::string& message) {
+}  // namespace
+
+bool WgpuError::says_lost() const {
   return message.find("device is lost") != std::string::npos ||
          message.find("device lost") != std::string::npos ||
          message.find("Device lost") != std::string::npos;
 }
-
-}  // namespace
 
 bool WgpuError::out_of_memory() const {
   // wgpu reports most of them as validation errors.
@@ -26,7 +26,9 @@ bool WgpuError::out_of_memory() const {
 }
 
 ErrorScope::ErrorScope(Core& core)
-    : core_(core), earlier_(core.signals->has_uncaptured.load(std::memory_order_acquire)) {
+    : core_(core),
+      turn_(core.scope_mutex),
+      earlier_(core.signals->has_uncaptured.load(std::memory_order_acquire)) {
   for (WGPUErrorFilter filter : kFilters) wgpuDevicePushErrorScope(core_.device, filter);
 }
 
@@ -34,6 +36,7 @@ WgpuError ErrorScope::pop() {
   WgpuError first;
   if (!open_) return first;
   open_ = false;
+  std::unique_lock<std::recursive_mutex> turn = std::move(turn_);
   if (!core_.touchable()) return first;
   WGPUPopErrorScopeCallbackInfo info{};
   info.mode = WGPUCallbackMode_AllowSpontaneous;
@@ -53,14 +56,14 @@ WgpuError ErrorScope::pop() {
 }
 
 void raise_wgpu(Core& core, const WgpuError& error, const std::string& doing) {
-  if (says_lost(error.message)) core.signals->lose(error.message);
+  if (error.says_lost()) core.signals->lose(error.message);
   core.check();
   ErrorKind kind = error.out_of_memory() ? ErrorKind::out_of_memory : ErrorKind::generic;
   raise(kind, doing + ": " + error.message);
 }
 
 void raise_shader(Core& core, const WgpuError& error, const std::string& label) {
-  if (says_lost(error.message)) core.signals->lose(error.message);
+  if (error.says_lost()) core.signals->lose(error.message);
   core.check();
   if (error.out_of_memory()) raise_wgpu(core, error, "compiling '" + label + "'");
   Error e(ErrorKind::shader, "kernel '" + label + "' does not compile: " + error.message);

@@ -11,10 +11,11 @@ struct WgpuError {
   std::string message;
   explicit operator bool() const { return type != WGPUErrorType_NoError; }
   bool out_of_memory() const;
+  bool says_lost() const;
 };
 
 /// Collects every kind of error between its construction and pop(). Costs some 0.1 µs. Scopes
-/// belong to the device, so all of it happens under the device lock.
+/// belong to the device, so another thread's waits until this one is popped.
 class ErrorScope {
  public:
   explicit ErrorScope(Core& core);
@@ -25,6 +26,7 @@ class ErrorScope {
 
  private:
   Core& core_;
+  std::unique_lock<std::recursive_mutex> turn_;
   bool earlier_;  // an uncaptured error is there that is not ours
   bool open_ = true;
 };

@@ -44,6 +44,7 @@ class Reads {
   void recorded(Readback& readback);
   void after_submit();  // asks for the mapping of what was recorded
   void discard();       // what was recorded will not be submitted
+  bool any_recorded() const { return !recorded_.empty(); }
   void collect();
   void trim(uint64_t keep);
   bool pending(const Readback& readback) const;  // recorded or being mapped

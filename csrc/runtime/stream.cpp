@@ -12,6 +12,7 @@ constexpr uint64_t kMaxInFlight = 8;
 }
 
 Stream::~Stream() {
+  sender_.close();
   core_.try_call("release of the encoder", [this] {
     if (pass_) wgpuComputePassEncoderRelease(pass_);
     if (encoder_) wgpuCommandEncoderRelease(encoder_);
@@ -99,7 +100,12 @@ void Stream::copy(WGPUBuffer dst, uint64_t dst_offset, WGPUBuffer src, uint64_t 
 
 void Stream::submit() {
   core_.check();
+  sender_.raise_refused();
   if (!encoder_) return;
+  // Uploads, reads and uniform parameters need steps before and after the submit on this thread.
+  if (sender_.open() && params_.empty() && !uploads_.recorded_bytes() && !reads_.any_recorded())
+    return hand_over();
+  sender_.drain();
   WGPUCommandBuffer buffers[2] = {};
   size_t count = 0;
   WgpuError error;
@@ -140,29 +146,24 @@ void Stream::finish(WGPUCommandBuffer out[2], size_t& count) {
 
 void Stream::send(const WGPUCommandBuffer* buffers, size_t count) {
   uploads_.before_submit();
-  uint64_t number = ++core_.submitted;
-  WGPUQueueWorkDoneCallbackInfo done{};
-  done.mode = WGPUCallbackMode_AllowSpontaneous;
-  done.userdata1 = core_.signals;
-  done.userdata2 = reinterpret_cast<void*>(static_cast<uintptr_t>(number));
-  done.callback = [](WGPUQueueWorkDoneStatus, WGPUStringView, void* p, void* n) {
-    auto* signals = static_cast<Signals*>(p);
-    uint64_t mine = reinterpret_cast<uintptr_t>(n);
-    uint64_t newest = signals->completed.load();
-    while (newest < mine && !signals->completed.compare_exchange_weak(newest, mine)) {
-    }
-    signals->events.fetch_add(1, std::memory_order_relaxed);
-  };
-  core_.call("wgpuQueueSubmit", [&] {
-    native::submit(core_.queue, count, buffers);
-    for (size_t i = 0; i < count; ++i) wgpuCommandBufferRelease(buffers[i]);
-    wgpuQueueOnSubmittedWorkDone(core_.queue, done);
-  });
+  send_commands(core_, buffers, count, ++core_.submitted);
   ++core_.stats.submits;
   uploads_.after_submit();
   reads_.after_submit();
-  if (number - core_.signals->completed.load() > kMaxInFlight)
-    wait_until(core_, [&] { return number - core_.signals->completed.load() <= kMaxInFlight; });
+  limit_in_flight();
+}
+
+void Stream::hand_over() {
+  sender_.push(
+      {std::exchange(encoder_, nullptr), std::exchange(pass_, nullptr), ++core_.submitted});
+  ++core_.stats.submits;
+  dispatches_ = 0;
+  limit_in_flight();
+}
+
+void Stream::limit_in_flight() {
+  auto few = [this] { return core_.submitted - core_.signals->completed.load() <= kMaxInFlight; };
+  if (!few()) wait_until(core_, few);
 }
 
 }  // namespace wgt::rt

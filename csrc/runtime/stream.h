@@ -5,6 +5,7 @@
 #include "runtime/kernels.h"
 #include "runtime/params.h"
 #include "runtime/readback.h"
+#include "runtime/sender.h"
 #include "runtime/staging.h"
 
 namespace wgt::rt {
@@ -17,7 +18,8 @@ class Stream {
         kernels_(kernels),
         uploads_(uploads),
         reads_(reads),
-        params_(core) {}
+        params_(core),
+        sender_(core) {}
   ~Stream();
 
   template <class Binding>  // Buffer* const: whole buffers, or const Window
@@ -28,6 +30,12 @@ class Stream {
   /// Work that fails wgpu's validation is dropped, all that was recorded since the last submission,
   /// and raises Error.
   void submit();
+  /// Waits until everything submitted has reached the driver.
+  void drain() { sender_.drain(); }
+  /// Ends the sending thread; submits happen on the caller's from now on.
+  void close() { sender_.close(); }
+  /// Raises what work handed to the sending thread was refused for.
+  void check_refused() { sender_.raise_refused(); }
   bool idle() const { return core_.signals->completed.load() >= core_.submitted; }
 
  private:
@@ -38,6 +46,8 @@ class Stream {
   void bind(Kernel& kernel, Binding* bindings, uint32_t offset);
   void finish(WGPUCommandBuffer out[2], size_t& count);
   void send(const WGPUCommandBuffer* buffers, size_t count);
+  void hand_over();
+  void limit_in_flight();
 
   Core& core_;
   BindGroups& groups_;
@@ -45,6 +55,7 @@ class Stream {
   UploadRing& uploads_;
   Reads& reads_;
   ParamArena params_;
+  Sender sender_;
   WGPUCommandEncoder encoder_ = nullptr;
   WGPUComputePassEncoder pass_ = nullptr;
   // What the open pass has set.

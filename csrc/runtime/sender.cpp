@@ -1,0 +1,148 @@
+#include "runtime/sender.h"
+
+#include "runtime/errors.h"
+#include "runtime/native.h"
+
+#ifndef _WIN32
+#include <signal.h>
+#endif
+
+namespace wgt::rt {
+
+void send_commands(Core& core, const WGPUCommandBuffer* buffers, size_t count, uint64_t number) {
+  WGPUQueueWorkDoneCallbackInfo done{};
+  done.mode = WGPUCallbackMode_AllowSpontaneous;
+  done.userdata1 = core.signals;
+  done.userdata2 = reinterpret_cast<void*>(static_cast<uintptr_t>(number));
+  done.callback = [](WGPUQueueWorkDoneStatus, WGPUStringView, void* p, void* n) {
+    static_cast<Signals*>(p)->complete(reinterpret_cast<uintptr_t>(n));
+  };
+  core.call("wgpuQueueSubmit", [&] {
+    native::submit(core.queue, count, buffers);
+    for (size_t i = 0; i < count; ++i) wgpuCommandBufferRelease(buffers[i]);
+    wgpuQueueOnSubmittedWorkDone(core.queue, done);
+  });
+}
+
+Sender::~Sender() {
+  close();
+}
+
+void Sender::push(const Job& job) {
+  if (!thread_.joinable()) {
+#ifndef _WIN32
+    // Signals belong to the application's threads.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { run(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+#else
+    thread_ = std::thread([this] { run(); });
+#endif
+  }
+  {
+    std::lock_guard<std::mutex> l(mutex_);
+    jobs_.push_back(job);
+  }
+  wake_.notify_one();
+}
+
+void Sender::drain() {
+  if (!thread_.joinable() || fork_flag.load(std::memory_order_relaxed)) return;
+  std::unique_lock<std::mutex> l(mutex_);
+  idle_.wait(l, [this] { return jobs_.empty() && !busy_; });
+}
+
+void Sender::close() {
+  closed_ = true;
+  if (!thread_.joinable()) return;
+  if (fork_flag.load(std::memory_order_relaxed)) {
+    thread_.detach();  // it exists in the parent only
+    return;
+  }
+  drain();
+  {
+    std::lock_guard<std::mutex> l(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void Sender::raise_refused() {
+  if (!has_refused_.load(std::memory_order_acquire)) [[likely]]
+    return;
+  std::string why;
+  {
+    std::lock_guard<std::mutex> l(mutex_);
+    why.swap(refused_);
+    has_refused_.store(false);
+  }
+  core_.check();
+  raise(ErrorKind::generic, "the recorded work was refused and dropped: " + why);
+}
+
+void Sender::run() {
+  std::unique_lock<std::mutex> l(mutex_);
+  for (;;) {
+    wake_.wait(l, [this] { return stop_ || !jobs_.empty(); });
+    if (jobs_.empty()) return;
+    Job job = jobs_.front();
+    jobs_.pop_front();
+    busy_ = true;
+    l.unlock();
+    try {
+      send(job);
+    } catch (const Error&) {
+      core_.signals->complete(job.number);  // the device is lost; who waits finds out by check()
+    }
+    l.lock();
+    busy_ = false;
+    if (jobs_.empty()) idle_.notify_all();
+  }
+}
+
+void Sender::send(const Job& job) {
+  if (core_.lost()) {
+    core_.try_call("release of the encoder", [&job] {
+      if (job.pass) wgpuComputePassEncoderRelease(job.pass);
+      wgpuCommandEncoderRelease(job.encoder);
+    });
+    core_.signals->complete(job.number);
+    return;
+  }
+  WGPUCommandBuffer buffer = nullptr;
+  WgpuError error;
+  {
+    ErrorScope scope(core_);
+    if (job.pass) {
+      wgpuComputePassEncoderEnd(job.pass);
+      wgpuComputePassEncoderRelease(job.pass);
+    }
+    buffer = wgpuCommandEncoderFinish(job.encoder, nullptr);
+    wgpuCommandEncoderRelease(job.encoder);
+    error = scope.pop();
+  }
+  if (!error && core_.signals->has_uncaptured.load(std::memory_order_acquire))
+    error = {WGPUErrorType_Validation, core_.signals->take_uncaptured()};
+  if (error || core_.lost()) {
+    if (buffer)
+      core_.try_call("release of a command buffer", [buffer] { wgpuCommandBufferRelease(buffer); });
+    refuse(job, error.message);
+    return;
+  }
+  send_commands(core_, &buffer, 1, job.number);
+}
+
+void Sender::refuse(const Job& job, const std::string& why) {
+  if (WgpuError{WGPUErrorType_Validation, why}.says_lost()) core_.signals->lose(why);
+  {
+    std::lock_guard<std::mutex> l(mutex_);
+    refused_ = why;
+    has_refused_.store(true, std::memory_order_release);
+  }
+  core_.signals->complete(job.number);
+}
+
+}  // namespace wgt::rt

@@ -1,0 +1,53 @@
+// A thread that ends and submits command encoders, so that the caller records the next ones
+// meanwhile: wgpu and the driver do most of their work there, some 2.4 µs per small dispatch on an
+// NVIDIA H100.
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <thread>
+
+#include "runtime/core.h"
+
+namespace wgt::rt {
+
+/// Submits finished commands as submission `number` and asks for the news of its end.
+void send_commands(Core& core, const WGPUCommandBuffer* buffers, size_t count, uint64_t number);
+
+class Sender {
+ public:
+  struct Job {
+    WGPUCommandEncoder encoder = nullptr;
+    WGPUComputePassEncoder pass = nullptr;  // still open, or null
+    uint64_t number = 0;
+  };
+  explicit Sender(Core& core) : core_(core) {}
+  ~Sender();
+
+  /// Takes the job over. Jobs are sent in order. [lock]
+  void push(const Job& job);
+  /// Waits until every job is sent. Needed before anything else is submitted or the device
+  /// destroyed. [lock]
+  void drain();
+  /// From now on nothing is accepted: for the end of the process. [lock]
+  void close();
+  bool open() const { return !closed_; }
+  /// Raises what a job's commands were refused for.
+  void raise_refused();
+
+ private:
+  void run();
+  void send(const Job& job);
+  void refuse(const Job& job, const std::string& why);
+
+  Core& core_;
+  std::mutex mutex_;  // of what follows; taken after the device lock, if both
+  std::condition_variable wake_, idle_;
+  std::deque<Job> jobs_;
+  bool busy_ = false, stop_ = false;
+  std::string refused_;
+  std::atomic<bool> has_refused_{false};
+  bool closed_ = false;
+  std::thread thread_;
+};
+
+}  // namespace wgt::rt
