@@ -1,0 +1,135 @@
+// Benchmarks of the core without Python: a table on stdout, JSON with every sample on request.
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "base/settings.h"
+#include "context.h"
+#include "rows_dispatch.h"
+#include "rows_matmul.h"
+#include "rows_memory.h"
+
+namespace {
+
+constexpr const char* kUsage = R"(harness [--quick | --smoke] [--rows A,B] [--matmul-variants]
+        [--device SELECTOR] [--json FILE]
+
+  --quick            small sizes, few repeats
+  --smoke            tiny sizes, two repeats: does it run, and are the results right
+  --rows A,B         only rows whose names begin so
+  --matmul-variants  each variant of the matmul kernel too
+  --device SELECTOR  as WGTENSOR_DEVICE: index, backend, part of a name
+  --json FILE        writes adapter, versions and every sample
+
+Exits with 1 where a result is wrong, and with 2 where there is no adapter or an option is unknown.
+)";
+
+struct Options {
+  bench::Mode mode = bench::Mode::full;
+  std::string rows, device, json, command;
+  bool variants = false, help = false;
+};
+
+bool parse(int argc, char** argv, Options& o) {
+  o.device = wgt::settings().device;
+  for (int i = 0; i < argc; ++i) o.command += (i ? " " : "") + std::string(argv[i]);
+  o.command.erase(0, o.command.find("harness"));
+  for (int i = 1; i < argc; ++i) {
+    std::string_view arg = argv[i];
+    std::string* text = arg == "--rows"     ? &o.rows
+                        : arg == "--device" ? &o.device
+                        : arg == "--json"   ? &o.json
+                                            : nullptr;
+    if (text && i + 1 < argc) {
+      *text = argv[++i];
+    } else if (arg == "--quick") {
+      o.mode = bench::Mode::quick;
+    } else if (arg == "--smoke") {
+      o.mode = bench::Mode::smoke;
+    } else if (arg == "--matmul-variants") {
+      o.variants = true;
+    } else if (arg == "--help" || arg == "-h") {
+      o.help = true;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+const char* mode_name(bench::Mode m) {
+  return m == bench::Mode::full ? "full" : m == bench::Mode::quick ? "quick" : "smoke";
+}
+
+bench::Effort effort_of(bench::Mode m) {
+  if (m == bench::Mode::smoke) return {2, 0, 0};
+  if (m == bench::Mode::quick) return {7, 0.01, 1};
+  return {};
+}
+
+std::string compiler() {
+#if defined(__clang__)
+  return "clang " __clang_version__;
+#elif defined(__GNUC__)
+  return "gcc " __VERSION__;
+#else
+  return "unknown";
+#endif
+}
+
+void run(const Options& o, bench::Report& report) {
+  const wgt::rt::AdapterInfo& adapter = wgt::rt::choose_adapter(o.device);
+  wgt::graph::Engine* engine =
+      wgt::graph::Engine::create(adapter, {wgt::settings().limits == "default", false});
+  std::string threads = std::to_string(std::thread::hardware_concurrency());
+  report.describe("program", "harness");
+  report.describe("command", o.command);
+  report.describe("mode", mode_name(o.mode));
+  report.describe("adapter", {{"name", adapter.name},
+                              {"backend", adapter.backend},
+                              {"type", adapter.type},
+                              {"driver", adapter.driver}});
+  report.describe("host", {{"threads", threads}});
+  report.describe("versions", {{"wgtensor", WGTENSOR_VERSION},
+                               {"wgpu-native", wgt::rt::wgpu_version()},
+                               {"compiler", compiler()}});
+  std::printf("%s (%s, %s); wgtensor %s, wgpu-native %s; %s; %s host threads\n\n",
+              adapter.name.c_str(), adapter.backend.c_str(), adapter.driver.c_str(),
+              WGTENSOR_VERSION, wgt::rt::wgpu_version().c_str(), mode_name(o.mode),
+              threads.c_str());
+  bench::Context c{*engine, report, effort_of(o.mode), o.mode, o.rows, o.variants};
+  bench::dispatch_rows(c);
+  bench::memory_rows(c);
+  bench::matmul_rows(c);
+  c.synchronize();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  bench::Report report;
+  int status = 0;
+  try {
+    if (!parse(argc, argv, options) || options.help) {
+      std::fputs(kUsage, options.help ? stdout : stderr);
+      return options.help ? 0 : 2;
+    }
+    run(options, report);
+  } catch (const wgt::Error& e) {
+    std::fprintf(stderr, "harness: %s\n", e.what());
+    status = e.kind == wgt::ErrorKind::device_not_found ? 2 : 1;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "harness: %s\n", e.what());
+    status = 1;
+  }
+  try {
+    if (!options.json.empty() && report.size()) report.write(options.json);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "harness: %s\n", e.what());
+    status = 1;
+  }
+  return status;
+}
