@@ -108,7 +108,7 @@ std::string stub_rows() {
     o << "    def __" << r.dunder << "__(self, arg0: ArrayLike, /) -> Tensor: ..." << ignore << "\n";
     if (r.rule == "compare") continue;
     o << "    def __r" << r.dunder << "__(self, arg0: ArrayLike, /) -> Tensor: ...\n";
-    o << "    def __i" << r.dunder << "__(self, arg0: ArrayLike, /) -> Tensor: ...  # type: ignore[misc]\n";
+    o << "    def __i" << r.dunder << "__(self, arg0: ArrayLike, /) -> Tensor: ...\n";
   }
   return o.str();
 }

@@ -72,6 +72,11 @@ void init_errors(py::module_& m) {
   generic = make("WgtensorError", py::make_tuple(py::handle(PyExc_Exception)), "Base of every error that wgtensor defines.");
   for (const Entry& e : kEntries)
     types()[e.kind] = make(e.name, py::make_tuple(generic, builtins[e.base]), e.doc);
+  // Also on errors that Python code makes.
+  types()[ErrorKind::out_of_memory].attr("requested") = 0;
+  types()[ErrorKind::out_of_memory].attr("available") = py::none();
+  types()[ErrorKind::shader].attr("line") = 0;
+  types()[ErrorKind::shader].attr("column") = 0;
   py::register_exception_translator([](std::exception_ptr p) {
     try {
       if (p) std::rethrow_exception(p);

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-
 from math import e, inf, nan, pi
 
 from wgtensor import _core

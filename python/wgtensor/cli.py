@@ -79,8 +79,8 @@ def info() -> int:
         print("\n" + "\n".join(_describe(device, device == default)))
     if default is not None and default.type == "cpu":
         print(
-            "\nThe default is a software adapter: everything runs on the CPU. If this machine has a "
-            "GPU, its Vulkan, Metal or DirectX 12 driver is missing."
+            "\nThe default is a software adapter: everything runs on the CPU. If this machine has "
+            "a GPU, its Vulkan, Metal or DirectX 12 driver is missing."
         )
     if error is not None:
         print(f"\n{error}")

@@ -45,9 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs a demonstration; 2 where a package or an adapter is missing."""
     options = _arguments(argv)
     if missing := _missing_packages():
-        print(
-            f"The demo needs {', '.join(missing)}: pip install 'wgtensor[demo]'", file=sys.stderr
-        )
+        print(f"The demo needs {', '.join(missing)}: pip install 'wgtensor[demo]'", file=sys.stderr)
         return 2
     try:
         device = wt.default_device()

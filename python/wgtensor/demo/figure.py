@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import matplotlib
+import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from wgtensor.demo.digits import Result
 
 _INK, _GREY, _BLUE, _ORANGE = "#222222", "#888888", "#1f5fa8", "#d9722e"
-_STYLE = {
+_STYLE: Any = {
     "font.size": 10,
     "axes.titlesize": 11.5,
     "axes.titleweight": "bold",
@@ -36,7 +36,7 @@ def _loss(axes: Any, results: Sequence[Result]) -> None:
             axes.plot(epochs, curve, color=colour, lw=0.8, alpha=0.3)
         axes.plot(epochs, curves.mean(axis=0), color=colour, lw=2, label=label)
     axes.set_yscale("log")
-    axes.set(title="Cross-entropy", xlabel="epoch")
+    axes.set(title="Loss: cross-entropy", xlabel="epoch", xlim=(1, epochs[-1]))
     axes.grid(axis="y", color="#e6e6e6", lw=0.8)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="upper right")
@@ -69,7 +69,7 @@ def _weights(axes: Any, weights: Any, rows: int = 8) -> None:
         sheet[top : top + 8, left : left + 8] = tile / np.abs(tile).max()
     axes.imshow(sheet, cmap="RdBu_r", vmin=-1, vmax=1, interpolation="nearest")
     axes.set_title("Learned weights")
-    axes.set_xlabel(f"{len(order)} of {weights.shape[1]} hidden units")
+    axes.set_xlabel(f"{len(order)} of {weights.shape[1]} hidden units: red adds, blue subtracts")
     axes.set_xticks([])
     axes.set_yticks([])
     axes.spines[:].set_visible(False)
@@ -77,7 +77,7 @@ def _weights(axes: Any, weights: Any, rows: int = 8) -> None:
 
 def draw(results: Sequence[Result], adapter: str, path: Path) -> None:
     """Writes the picture of all seeds; the weights are the first one's."""
-    with matplotlib.rc_context(_STYLE):
+    with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(14, 4.9), dpi=120, layout="constrained")
         loss, matrix, units = figure.subplots(1, 3, width_ratios=(1.15, 1, 1))
         _loss(loss, results)
