@@ -49,6 +49,9 @@ py::tuple to_tuple(const Dims& d);
 std::optional<Operand> to_operand(const char* op, py::handle o, graph::Engine* device);
 std::optional<Scalar> to_scalar(py::handle o);
 
+/// The tensor in a Python object, or null. Cheaper than pybind11's own look-up.
+Tensor* as_tensor(py::handle o);
+
 /// A result on its way to Python; in debug mode it remembers the Python line.
 Tensor made(Tensor t);
 

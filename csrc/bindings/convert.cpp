@@ -52,6 +52,13 @@ py::tuple to_tuple(const Dims& d) {
   return t;
 }
 
+Tensor* as_tensor(py::handle o) {
+  static PyTypeObject* type = reinterpret_cast<PyTypeObject*>(py::type::of<Tensor>().release().ptr());
+  if (Py_TYPE(o.ptr()) != type) return py::isinstance<Tensor>(o) ? &py::cast<Tensor&>(o) : nullptr;
+  auto* instance = reinterpret_cast<py::detail::instance*>(o.ptr());
+  return static_cast<Tensor*>(instance->simple_value_holder[0]);
+}
+
 std::optional<Scalar> to_scalar(py::handle o) {
   PyObject* p = o.ptr();
   if (PyBool_Check(p)) return Scalar{Kind::b, p == Py_True ? 1.0 : 0.0, p == Py_True};
@@ -74,7 +81,7 @@ std::optional<Scalar> to_scalar(py::handle o) {
 }
 
 std::optional<Operand> to_operand(const char* op, py::handle o, graph::Engine* device) {
-  if (py::isinstance<Tensor>(o)) return py::cast<Tensor&>(o);
+  if (Tensor* t = as_tensor(o)) return *t;
   if (auto s = to_scalar(o)) return *s;
   py::object converted = hooks().as_operand(op, o, device ? py::cast(device_of(*device)) : py::none());
   if (py::isinstance<Tensor>(converted)) return py::cast<Tensor&>(converted);

@@ -1,4 +1,6 @@
 // The elementwise table as methods, operators and functions.
+#include <array>
+
 #include "bindings/bindings.h"
 
 namespace wgt::bind {
@@ -8,15 +10,21 @@ using graph::OpInfo;
 
 namespace {
 
-Tensor run(OpId op, const std::vector<Operand>& args) {
-  graph::Engine* fallback = nullptr;
-  bool any = false;
-  for (const Operand& a : args) any = any || std::holds_alternative<Tensor>(a);
-  if (!any) fallback = &to_device(py::none())->engine();
-  return made(unlocked([&] { return elementwise(op, args, fallback); }));
+Tensor run(OpId op, std::span<const Operand> args) {
+  for (const Operand& a : args)
+    if (std::holds_alternative<Tensor>(a)) {
+      // Making a node is shorter than giving up the GIL and taking it back.
+      if (Tensor t = try_elementwise(op, args); t.node()) return made(std::move(t));
+      return made(unlocked([&] { return elementwise(op, args); }));
+    }
+  graph::Engine& device = to_device(py::none())->engine();
+  return made(unlocked([&] { return elementwise(op, args, &device); }));
 }
 
-graph::Engine* engine_of(py::handle o) { return py::isinstance<Tensor>(o) ? &py::cast<Tensor&>(o).engine() : nullptr; }
+graph::Engine* engine_of(py::handle o) {
+  Tensor* t = as_tensor(o);
+  return t ? &t->engine() : nullptr;
+}
 
 // Operands of a function; objects that are none raise TypeError.
 std::vector<Operand> operands(OpId op, const py::args& args) {
@@ -42,7 +50,7 @@ std::vector<Operand> operands(OpId op, const py::args& args) {
 py::object binary(OpId op, const Tensor& self, py::handle other, bool reflected) {
   auto o = to_operand(graph::op_info(op).name, other, &self.engine());
   if (!o) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
-  std::vector<Operand> args{self, std::move(*o)};
+  Operand args[2] = {self, std::move(*o)};
   if (reflected) std::swap(args[0], args[1]);
   return py::cast(run(op, args));
 }
@@ -53,7 +61,8 @@ py::object in_place(OpId op, py::object self, py::handle other) {
   const char* name = graph::op_info(op).name;
   auto o = to_operand(name, other, &t.engine());
   if (!o) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
-  Tensor r = run(op, {t, std::move(*o)});
+  Operand args[2] = {t, std::move(*o)};
+  Tensor r = run(op, args);
   if (!(r.shape() == t.shape()))
     raise(ErrorKind::shape, std::string("[") + name + "] result of shape " + to_string(r.shape()) +
                                 " does not fit in place into " + to_string(t.shape()));
@@ -67,7 +76,7 @@ py::object in_place(OpId op, py::object self, py::handle other) {
 void define_method(py::class_<Tensor>& t, OpId op) {
   const OpInfo& info = graph::op_info(op);
   if (info.arity == 1)
-    t.def(info.name, [op](const Tensor& self) { return run(op, {self}); }, info.doc);
+    t.def(info.name, [op](const Tensor& self) { return run(op, std::array<Operand, 1>{self}); }, info.doc);
   if (info.arity == 2)
     t.def(info.name, [op](const Tensor& self, py::args rest) {
       py::tuple all(rest.size() + 1);
@@ -82,7 +91,7 @@ void define_operator(py::class_<Tensor>& t, OpId op) {
   std::string stem = info.dunder;
   if (stem.empty()) return;
   if (info.arity == 1) {
-    t.def(("__" + stem + "__").c_str(), [op](const Tensor& self) { return run(op, {self}); });
+    t.def(("__" + stem + "__").c_str(), [op](const Tensor& self) { return run(op, std::array<Operand, 1>{self}); });
     return;
   }
   t.def(("__" + stem + "__").c_str(),

@@ -54,10 +54,13 @@ rt::Lock Engine::lock() {
   }
 }
 
+// An operation and the casts of its operands.
+constexpr int kNodesOfAnOperation = 4;
+
 rt::Lock Engine::try_lock_for_node() {
   rt::Device* d = device_.load(std::memory_order_acquire);
   rt::Lock l(d->mutex(), std::try_to_lock);
-  if (l && (d != device_.load(std::memory_order_acquire) || since_flush_ + 1 >= settings().flush_nodes)) l.unlock();
+  if (l && (d != device_.load(std::memory_order_acquire) || since_flush_ + kNodesOfAnOperation >= settings().flush_nodes)) l.unlock();
   return l;
 }
 

@@ -33,7 +33,7 @@ uint32_t bits_of(const char* op, DType t, const Scalar& s) {
 }
 
 // The dtype that operands meet in; scalars only lift a kind.
-DType common_dtype(OpId op, const std::vector<Operand>& args) {
+DType common_dtype(OpId op, std::span<const Operand> args) {
   const graph::OpInfo& o = op_info(op);
   size_t first = o.rule == Rule::select ? 1 : 0;
   std::optional<DType> t;
@@ -47,7 +47,7 @@ DType common_dtype(OpId op, const std::vector<Operand>& args) {
   return *t;
 }
 
-graph::Engine& engine_of(const char* op, const std::vector<Operand>& args, graph::Engine* fallback) {
+graph::Engine& engine_of(const char* op, std::span<const Operand> args, graph::Engine* fallback) {
   graph::Engine* e = nullptr;
   for (const Operand& a : args)
     if (auto* t = std::get_if<Tensor>(&a)) {
@@ -68,25 +68,51 @@ NodeRef cast_node(graph::Engine& e, const NodeRef& n, DType to) {
 
 }  // namespace
 
-Tensor elementwise(OpId op, const std::vector<Operand>& args, graph::Engine* engine_of_scalars) {
+namespace {
+
+// What an operation comes to before it takes the lock.
+struct Prepared {
+  graph::Engine* engine;
+  graph::OpTypes types;
+  Dims shape;
+};
+
+Prepared prepare(OpId op, std::span<const Operand> args, graph::Engine* engine_of_scalars) {
   const graph::OpInfo& o = op_info(op);
   if (static_cast<int>(args.size()) != o.arity) internal_error(std::string(o.name) + ": number of operands");
-  graph::Engine& e = engine_of(o.name, args, engine_of_scalars);
-  graph::OpTypes types = op_types(op, common_dtype(op, args));
-  Dims shape;
+  Prepared p{&engine_of(o.name, args, engine_of_scalars), op_types(op, common_dtype(op, args)), Dims()};
   for (const Operand& a : args)
-    if (auto* t = std::get_if<Tensor>(&a)) shape = broadcast(o.name, shape, t->shape());
-  rt::Lock lock = e.lock();
-  if (numel(shape) == 0) return Tensor(e.fill(types.result, shape, 0));
+    if (auto* t = std::get_if<Tensor>(&a)) p.shape = broadcast(o.name, p.shape, t->shape());
+  return p;
+}
+
+Tensor make_node(OpId op, std::span<const Operand> args, const Prepared& p) {
+  const graph::OpInfo& o = op_info(op);
+  graph::Engine& e = *p.engine;
+  if (numel(p.shape) == 0) return Tensor(e.fill(p.types.result, p.shape, 0));
   NodeRef in[3];
   for (size_t i = 0; i < args.size(); ++i) {
-    DType want = o.rule == Rule::select && i == 0 ? DType::bool_ : types.compute;
+    DType want = o.rule == Rule::select && i == 0 ? DType::bool_ : p.types.compute;
     if (auto* t = std::get_if<Tensor>(&args[i]))
       in[i] = cast_node(e, t->node(), want);
     else
       in[i] = e.fill(want, Dims(), bits_of(o.name, want, std::get<Scalar>(args[i])));
   }
-  return Tensor(e.map(op, types.result, shape, in, o.arity));
+  return Tensor(e.map(op, p.types.result, p.shape, in, o.arity));
+}
+
+}  // namespace
+
+Tensor elementwise(OpId op, std::span<const Operand> args, graph::Engine* engine_of_scalars) {
+  Prepared p = prepare(op, args, engine_of_scalars);
+  rt::Lock lock = p.engine->lock();
+  return make_node(op, args, p);
+}
+
+Tensor try_elementwise(OpId op, std::span<const Operand> args) {
+  Prepared p = prepare(op, args, nullptr);
+  rt::Lock lock = p.engine->try_lock_for_node();
+  return lock ? make_node(op, args, p) : Tensor();
 }
 
 Tensor astype(const Tensor& t, DType dtype) {

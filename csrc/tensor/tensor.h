@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -36,7 +37,12 @@ struct Scalar {
 using Operand = std::variant<Tensor, Scalar>;
 
 // Elementwise. Raises ShapeError, DTypeError, DeviceMismatchError.
-Tensor elementwise(graph::OpId op, const std::vector<Operand>& args, graph::Engine* engine_of_scalars = nullptr);
+Tensor elementwise(graph::OpId op, std::span<const Operand> args, graph::Engine* engine_of_scalars = nullptr);
+inline Tensor elementwise(graph::OpId op, std::initializer_list<Operand> args) {
+  return elementwise(op, std::span<const Operand>(args.begin(), args.size()));
+}
+/// The same if it takes no waiting and starts no work, else an empty tensor: so short that the GIL may be kept.
+Tensor try_elementwise(graph::OpId op, std::span<const Operand> args);
 Tensor astype(const Tensor& t, DType dtype);
 Tensor copy(const Tensor& t);
 
