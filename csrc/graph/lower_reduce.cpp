@@ -33,7 +33,9 @@ std::string combine(KernelCode& k, ReduceOp op, DType t, int width) {
 
 void choose_threads(Shape& s) {
   if (s.row) {
-    s.tr = s.count >= 1024 ? 256 : s.count >= 64 ? 32 : s.count >= 16 ? 8 : 1;
+    // Two steps or more for each lane; few distinct numbers of lanes, as each is a kernel of its own.
+    int64_t steps = s.count / s.rw / 2;
+    s.tr = steps >= 256 ? 256 : steps >= 64 ? 64 : steps >= 16 ? 16 : steps >= 4 ? 4 : 1;
     s.to = 256 / s.tr;
   } else {
     s.tr = s.outs / s.ow >= 32768 || s.count < 16 ? 1 : 8;

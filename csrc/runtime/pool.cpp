@@ -90,7 +90,12 @@ void Pool::trim(uint64_t keep) {
 
 void Pool::trim_to_limit() {
   uint64_t limit = static_cast<uint64_t>(settings().pool_limit_mb) * kMiB;
-  if (!limit) limit = std::max(core_.stats.peak_bytes / 4, 256 * kMiB);
+  if (!limit) {
+    // Live and free together stay near what was ever live at once: a steady loop never goes back to
+    // the driver, and nothing much beyond its need is held.
+    uint64_t most = core_.stats.peak_bytes + core_.stats.peak_bytes / 8;
+    limit = std::max(most - std::min(most, core_.stats.live_bytes), 256 * kMiB);
+  }
   if (core_.stats.pooled_bytes > limit) trim(limit);
 }
 
