@@ -24,6 +24,7 @@ DeviceLike: TypeAlias = Device | str | int | None
 
 _SCALARS = (bool, int, float, np.generic)
 _SEQUENCES = (list, tuple)
+_WHOLE = {int, bool, range, list, tuple}
 
 
 def asarray(
@@ -155,16 +156,16 @@ def _host_array(op: str, obj: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
     a = _read(op, obj)
     weak = _is_weak(obj)
     if a.dtype.kind not in "biuf":
-        if a.dtype.kind == "O" and a.size and all(isinstance(x, int) for x in a.reshape(-1)[:1000]):
-            raise OverflowError(
-                f"[{op}] these Python integers fit no dtype: {a.reshape(-1)[:3].tolist()}"
-            )
+        if a.dtype.kind == "O" and weak and _leaf_types([obj]) <= _WHOLE:
+            raise OverflowError(f"[{op}] Python integers that fit no dtype: {_start(obj)}")
         raise DTypeError(
             f"[{op}] cannot make a tensor of a {type(obj).__name__} with dtype {a.dtype}"
         )
     if not a.dtype.isnative:
         a = a.astype(a.dtype.newbyteorder("="))
     if weak:
+        if a.dtype.kind == "f" and a.size and _leaf_types([obj]) <= _WHOLE:
+            raise OverflowError(f"[{op}] Python integers that fit no dtype: {_start(obj)}")
         return _from_numbers(op, a, dtype)
     if dtype is not None:
         return a.astype(dtype.numpy, copy=False)
@@ -174,6 +175,11 @@ def _host_array(op: str, obj: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
             f"nothing is narrowed in silence: ask, as in asarray(x, dtype='{_nearest(a.dtype)}')"
         )
     return a
+
+
+def _start(obj: Any) -> str:
+    text = repr(obj)
+    return text if len(text) < 60 else text[:60] + "..."
 
 
 def _nearest(dtype: np.dtype[Any]) -> str:

@@ -1,0 +1,482 @@
+"""NumPy's manners: its functions and operators on tensors, arrays in and out, foreign data."""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wgtensor as wt
+
+Array = np.ndarray[Any, Any]
+
+
+@pytest.fixture
+def a() -> Array:
+    return np.arange(1, 7, dtype=np.float32).reshape(2, 3)
+
+
+@pytest.fixture
+def t(a: Array) -> wt.Tensor:
+    return wt.asarray(a)
+
+
+def is_tensor(x: Any, expected: Any) -> None:
+    assert isinstance(x, wt.Tensor)
+    expected = np.asarray(expected)
+    assert x.shape == expected.shape
+    np.testing.assert_allclose(x.numpy(), expected, rtol=2e-6)
+
+
+# ---- ufuncs ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["exp", "log", "sqrt", "tanh", "abs", "negative", "square", "sign"]
+)
+def test_unary_ufuncs_give_tensors(name: str, a: Array, t: wt.Tensor) -> None:
+    ufunc = getattr(np, name)
+    is_tensor(ufunc(t), ufunc(a))
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda x, y: x + y,
+        lambda x, y: x - y,
+        lambda x, y: x * y,
+        lambda x, y: x / y,
+        lambda x, y: x // y,
+        lambda x, y: x % y,
+        lambda x, y: x**y,
+        lambda x, y: x @ y.T,
+        lambda x, y: x < y,
+        lambda x, y: x == y,
+        lambda x, y: x != y,
+        np.add,
+        np.maximum,
+        np.less_equal,
+        np.logical_and,
+        lambda x, y: np.matmul(x, y.T),
+    ],
+)
+def test_arrays_and_tensors_mix_from_both_sides(operation: Any, a: Array, t: wt.Tensor) -> None:
+    b = a[::-1].copy()
+    is_tensor(operation(t, b), operation(a, b))
+    is_tensor(operation(b, t), operation(b, a))
+
+
+def test_every_ufunc_of_the_table_is_found() -> None:
+    from wgtensor._generated import UFUNCS
+
+    for name in UFUNCS:
+        assert isinstance(getattr(np, name), np.ufunc)
+    assert np.abs.__name__ == "absolute"  # names differ, so the ufunc itself is the key
+
+
+def test_in_place_from_both_sides(a: Array, t: wt.Tensor) -> None:
+    same = t
+    t += a
+    assert t is same
+    is_tensor(t, a + a)
+    b = a.copy()
+    b -= t
+    assert isinstance(b, np.ndarray)
+    np.testing.assert_array_equal(b, -a)
+
+
+def test_out(a: Array, t: wt.Tensor) -> None:
+    out = wt.empty((2, 3))
+    assert np.add(t, a, out=out) is out
+    is_tensor(out, a + a)
+    assert np.add(a, a, out=out) is out
+    host = np.empty((2, 3))
+    assert np.exp(t, out=host) is host
+    np.testing.assert_allclose(host, np.exp(a), rtol=1e-6)
+    assert wt.multiply(t, 3, out=out) is out
+    is_tensor(out, a * 3)
+    with pytest.raises(wt.ShapeError, match=r"\[exp\].*\(3,\).*\(2, 3\)"):
+        np.exp(t, out=wt.empty(3))
+    with pytest.raises(wt.DTypeError, match=r"\[exp\].*int32.*float32"):
+        np.exp(t, out=wt.empty((2, 3), dtype="int32"))
+    with pytest.raises(TypeError, match="same_kind"):
+        np.exp(t, out=np.empty((2, 3), np.int64))
+
+
+def test_out_may_be_an_operand(a: Array, t: wt.Tensor) -> None:
+    view = t[0]
+    np.multiply(t, t, out=t)
+    is_tensor(t, a * a)
+    is_tensor(view, a[0])
+
+
+def test_reductions_of_numpy(a: Array, t: wt.Tensor) -> None:
+    is_tensor(np.sum(t), np.sum(a))
+    is_tensor(np.sum(t, axis=1, keepdims=True), np.sum(a, axis=1, keepdims=True))
+    is_tensor(np.mean(t, axis=0), np.mean(a, axis=0))
+    is_tensor(np.max(t), np.max(a))
+    is_tensor(np.min(t, axis=-1), np.min(a, axis=-1))
+    is_tensor(np.add.reduce(t), np.add.reduce(a))
+    is_tensor(np.maximum.reduce(t, axis=None), np.maximum.reduce(a, axis=None))
+    out = wt.empty(3)
+    assert np.sum(t, axis=0, out=out) is out
+    is_tensor(out, a.sum(axis=0))
+    is_tensor(np.transpose(t), a.T)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        np.sin,
+        np.modf,
+        lambda t: np.add.accumulate(t),
+        lambda t: np.multiply.reduce(t),
+        lambda t: np.add(t, t, where=np.array([True, False, True])),
+        lambda t: np.add(t, t, dtype=np.float64),
+        lambda t: np.add.reduce(t, initial=3.0),
+    ],
+)
+def test_what_numpy_has_and_we_do_not_is_a_typed_error(call: Any, t: wt.Tensor) -> None:
+    with pytest.raises(wt.UnsupportedError, match=r"\[\w+(\.\w+)?\] "):
+        call(t)
+    is_tensor(t + 1, t.numpy() + 1)
+
+
+def test_other_types_keep_their_say(t: wt.Tensor) -> None:
+    class Other:
+        def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> str:
+            return f"other {ufunc.__name__}"
+
+        def __radd__(self, other: Any) -> str:
+            return "radd"
+
+    class NoUfunc:
+        __array_ufunc__ = None
+
+        def __radd__(self, other: Any) -> str:
+            return "radd"
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+            raise AssertionError
+
+    assert np.add(t, Other()) == "other add"
+    assert t + Other() == "radd"
+    assert t + NoUfunc() == "radd"
+
+
+# ---- scalars and 0-d arrays --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "scalar",
+    [2, 2.5, True, np.float64(2.5), np.float32(2.5), np.int64(3), np.uint8(3), np.bool_(1)],
+)
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint32"])
+def test_scalars_are_weak(scalar: Any, dtype: str) -> None:
+    t = wt.asarray([1, 2, 3], dtype=dtype)
+    lifted = "float32" if isinstance(scalar, (float, np.floating)) else dtype
+    expected = np.array([1, 2, 3]) * np.asarray(scalar).item()
+    for r in (t * scalar, scalar * t, np.multiply(t, scalar), np.multiply(scalar, t)):
+        assert r.dtype == lifted
+        is_tensor(r, expected)
+
+
+def test_a_numpy_constant_does_not_widen_a_model() -> None:
+    t = wt.ones(3) * np.sqrt(2) / np.log(10)
+    assert t.dtype == wt.float32
+
+
+def test_0d_arrays_are_strong() -> None:
+    t = wt.ones(3, dtype=wt.int32)
+    assert (t + np.array(1, np.float32)).dtype == wt.float32
+    assert (t + wt.asarray(1.0)).dtype == wt.float32
+    with pytest.raises(wt.DTypeError, match=r"\[add\].*float64"):
+        t + np.array(1.0)
+
+
+@pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 2**63, 2**70])
+def test_integers_that_do_not_fit(number: int) -> None:
+    with pytest.raises(OverflowError, match=r"\[add\]"):
+        wt.ones(3, dtype=wt.int32) + number
+    with pytest.raises(OverflowError, match=r"\[asarray\]"):
+        wt.asarray([1, number])
+    with pytest.raises(OverflowError, match=r"\[full\]"):
+        wt.full(3, number)
+
+
+# ---- arrays in ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [">f4", ">i4", ">u4", "<f4"])
+def test_byte_order(dtype: str) -> None:
+    a = np.arange(5).astype(dtype)
+    t = wt.asarray(a)
+    assert t.dtype == a.dtype.newbyteorder("=")
+    assert t.tolist() == [0, 1, 2, 3, 4]
+    assert (wt.zeros(5, dtype=a.dtype.newbyteorder("=")) + a).tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int64", "uint8", "float16", "int16", "uint64"])
+def test_nothing_is_narrowed_in_silence(dtype: str) -> None:
+    a = np.arange(3).astype(dtype)
+    with pytest.raises(wt.DTypeError, match=rf"\[asarray\].*{dtype}.*\(3,\).*dtype="):
+        wt.asarray(a)
+    with pytest.raises(wt.DTypeError, match=rf"\[asarray\].*{dtype}"):
+        wt.asarray([a, a])
+    assert wt.asarray(a, dtype="float32").tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda a: a,
+        lambda a: a.T,
+        lambda a: a[::-1, ::2],
+        lambda a: np.broadcast_to(a[:, :1], (2, 5)),
+        lambda a: np.asfortranarray(a),
+        lambda a: a[:0],
+        lambda a: memoryview(np.ascontiguousarray(a)),
+        lambda a: a[0, 0],
+        lambda a: np.array(7, np.float32),
+        lambda a: np.lib.stride_tricks.sliding_window_view(a, 2, axis=1),
+    ],
+)
+def test_layouts(make: Any, a: Array) -> None:
+    is_tensor(wt.asarray(make(a)), np.asarray(make(a)))
+
+
+def test_the_copy_is_made_at_the_call(a: Array) -> None:
+    expected = a.copy()
+    t = wt.asarray(a)
+    a[:] = 0
+    is_tensor(t, expected)
+
+
+def test_buffers() -> None:
+    assert wt.asarray(array.array("f", [1, 2])).dtype == wt.float32
+    assert wt.asarray(array.array("i", [1, 2])).tolist() == [1, 2]
+    assert wt.asarray(memoryview(array.array("I", [3]))).dtype == wt.uint32
+    assert (wt.ones(2) + array.array("f", [1, 2])).tolist() == [2, 3]
+    with pytest.raises(wt.DTypeError, match="float64"):
+        wt.asarray(array.array("d", [1, 2]))
+    for raw in (b"ab", bytearray(b"ab"), memoryview(b"ab")):
+        assert wt.asarray(raw, dtype="int32").tolist() == [97, 98]
+        with pytest.raises(wt.DTypeError, match="uint8"):
+            wt.asarray(raw)
+
+
+class OnlyDLPack:
+    def __init__(self, array: Array) -> None:
+        self.array = array
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        return self.array.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+class ElsewhereDLPack(OnlyDLPack):
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        raise BufferError("memory of another device")
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (2, 0)
+
+
+def test_dlpack(a: Array) -> None:
+    is_tensor(wt.asarray(OnlyDLPack(a)), a)
+    is_tensor(wt.ones((2, 3)) + OnlyDLPack(a), a + 1)
+    with pytest.raises(wt.UnsupportedError, match=r"\[asarray\].*ElsewhereDLPack"):
+        wt.asarray(ElsewhereDLPack(a))
+
+
+def test_array_protocol(a: Array) -> None:
+    class Wrapped:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+            return a
+
+    class Broken:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+            raise TypeError("lies on a GPU")
+
+    is_tensor(wt.asarray(Wrapped()), a)
+    is_tensor(wt.ones((2, 3)) * Wrapped(), a)
+    with pytest.raises(wt.DTypeError, match=r"\[asarray\].*Broken.*lies on a GPU"):
+        wt.asarray(Broken())
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "expected"),
+    [
+        (1, "int32", 1),
+        (1.5, "float32", 1.5),
+        (True, "bool", True),
+        ([1, 2], "int32", [1, 2]),
+        ((1, 2.5), "float32", [1, 2.5]),
+        ([True, False], "bool", [True, False]),
+        ([], "float32", []),
+        (range(3), "int32", [0, 1, 2]),
+        ([[1, 2], [3, 4]], "int32", [[1, 2], [3, 4]]),
+        (np.float64(2.5), "float32", 2.5),
+        (np.uint32(7), "uint32", 7),
+        ([np.float64(1), 2], "float32", [1, 2]),
+        ([np.zeros(2, np.float32), np.ones(2, np.float32)], "float32", [[0, 0], [1, 1]]),
+        ([1e300], "float32", [np.inf]),
+    ],
+)
+def test_numbers_and_sequences(value: Any, dtype: str, expected: Any) -> None:
+    t = wt.asarray(value)
+    assert t.dtype == dtype
+    assert t.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (None, wt.DTypeError),
+        ("text", wt.DTypeError),
+        (["a", "b"], wt.DTypeError),
+        ({1, 2}, wt.DTypeError),
+        ({"a": 1}, wt.DTypeError),
+        (object(), wt.DTypeError),
+        ([None], wt.DTypeError),
+        (1j, wt.DTypeError),
+        (np.array(["a"]), wt.DTypeError),
+        (np.array([1j]), wt.DTypeError),
+        (np.array([None]), wt.DTypeError),
+        (np.array([(1, 2)], dtype="i4,i4"), wt.DTypeError),
+        (np.array(["2020-01-01"], "M8[D]"), wt.DTypeError),
+        ([[1], [1, 2]], wt.ShapeError),
+        ([2**40], OverflowError),
+        (2**70, OverflowError),
+        (np.zeros((1,) * 13, np.float32), wt.ShapeError),
+    ],
+    ids=str,
+)
+def test_foreign_objects_are_typed_errors(value: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match=r"^(\[asarray\]|tensors have at most)"):
+        wt.asarray(value)
+    assert wt.asarray(1).item() == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [([-1], "uint32"), ([2**32], "uint32"), ([2**31], "int32"), ([float("nan")], "int32")],
+)
+def test_numbers_that_do_not_fit_the_dtype_asked_for(value: Any, dtype: str) -> None:
+    with pytest.raises(OverflowError, match=rf"\[asarray\].*{dtype}"):
+        wt.asarray(value, dtype=dtype)
+
+
+def test_dtypes_asked_for() -> None:
+    assert wt.asarray([1.7, -1.7], dtype="int32").tolist() == [1, -1]
+    assert wt.asarray([0, 2], dtype=bool).tolist() == [False, True]
+    assert wt.asarray([1], dtype=float).dtype == wt.float32
+    assert wt.asarray(np.ones(2), dtype=wt.int32).dtype == wt.int32
+    with pytest.raises(wt.DTypeError, match=r"float64.*there are"):
+        wt.asarray([1], dtype="float64")
+
+
+# ---- sequences of tensors ----------------------------------------------------------------------
+
+
+def test_sequences_of_tensors_are_stacked(a: Array, t: wt.Tensor) -> None:
+    is_tensor(wt.asarray([t, t + 1]), np.array([a, a + 1]))
+    is_tensor(wt.asarray((t[0], a[1], [7, 8, 9])), [a[0], a[1], [7, 8, 9]])
+    is_tensor(wt.asarray([[t[0, 0], 5], [1.5, t[1, 2]]]), [[1, 5], [1.5, 6]])
+    losses = [t.sum(), t.mean(), 3.0]
+    is_tensor(wt.asarray(losses), [21, 3.5, 3])
+    flags = wt.asarray([t[0] > 1, t[1] > 5])
+    assert flags.dtype == wt.bool
+    assert flags.tolist() == [[False, True, True], [False, False, True]]
+    mixed = wt.asarray([wt.ones(2, dtype="int32"), wt.ones(2)])
+    assert mixed.dtype == wt.float32
+    assert wt.asarray([t, t], dtype="int32").dtype == wt.int32
+    with pytest.raises(wt.ShapeError, match=r"\[asarray\].*\(2, 3\).*\(3,\)"):
+        wt.asarray([t, t[0]])
+
+
+# ---- arrays out --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [0, 3, 100_000])
+def test_arrays_out_are_the_callers_own(n: int) -> None:
+    t = wt.ones(n)
+    for a in (t.numpy(), np.asarray(t), np.array(t)):
+        assert a.flags.writeable
+        a += 1
+        a.sort()
+    assert t.sum().item() == n
+
+
+def test_large_arrays_outlive_their_tensor() -> None:
+    a = wt.arange(200_000).numpy()
+    for _ in range(5):
+        wt.zeros(200_000).numpy()
+    np.testing.assert_array_equal(a, np.arange(200_000))
+
+
+def test_array_of_another_dtype(t: wt.Tensor, a: Array) -> None:
+    assert np.asarray(t, dtype="float64").dtype == np.float64
+    with pytest.raises(ValueError, match=r"\[array\].*copy=False"):
+        np.asarray(t, copy=False)
+    assert np.concatenate([t, t]).shape == (4, 3)
+
+
+def test_scalars_out() -> None:
+    t = wt.asarray([[1, 2], [3, 4]])
+    assert t.tolist() == [[1, 2], [3, 4]]
+    assert t.item(1, 0) == 3
+    assert type(t.sum().item()) is int
+    assert int(wt.asarray(3.7)) == 3
+    assert float(wt.asarray([2])) == 2.0
+    assert list(range(10))[wt.asarray(4)] == 4
+    assert bool(wt.asarray([[True]]))
+    assert wt.asarray(True).item() is True
+
+
+# ---- copies, pickles, async --------------------------------------------------------------------
+
+
+def test_copies(a: Array, t: wt.Tensor) -> None:
+    shallow, deep, dense = copy.copy(t), copy.deepcopy(t), t.copy()
+    t += 1
+    for other in (shallow, deep, dense):
+        is_tensor(other, a)
+    nested = copy.deepcopy({"w": [t, t]})
+    assert nested["w"][0] is nested["w"][1]
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("value", [[1.5, -2], [[1, 2]], [True], [], 3.0])
+def test_pickle(value: Any, protocol: int) -> None:
+    t = wt.asarray(value)
+    r = pickle.loads(pickle.dumps({"t": t, "d": t.dtype}, protocol))
+    assert r["t"].tolist() == value
+    assert (r["t"].shape, r["t"].dtype) == (t.shape, t.dtype)
+    assert r["d"] is t.dtype
+
+
+def test_reads_do_not_block_the_loop(a: Array) -> None:
+    async def main() -> list[Array]:
+        device = await wt.Device.create_async(str(wt.default_device()))
+        t = wt.asarray(a, device=device)
+        first = t.numpy_async()
+        t += 1  # the call is what counts
+        return list(await asyncio.gather(first, t.numpy_async(), (t * 2).numpy_async()))
+
+    before, after, twice = asyncio.run(main())
+    np.testing.assert_array_equal(before, a)
+    np.testing.assert_array_equal(after, a + 1)
+    np.testing.assert_array_equal(twice, 2 * a + 2)
+
+
+def test_create_async_errors() -> None:
+    with pytest.raises(wt.DeviceNotFoundError, match="no such thing"):
+        asyncio.run(wt.Device.create_async("no such thing"))
