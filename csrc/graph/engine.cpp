@@ -292,6 +292,8 @@ void Engine::flush(const std::vector<Node*>& targets) {
   collect();
   FlushGraph& g = graph_;
   g.clear();
+  // Its references must not outlive the flush, whatever ends it.
+  std::unique_ptr<FlushGraph, void (*)(FlushGraph*)> cleared(&g, [](FlushGraph* f) { f->clear(); });
   collect_graph(*this, g, targets);
   if (g.nodes.empty()) return;
   ++device().stats().flushes;
@@ -309,7 +311,7 @@ void Engine::flush(const std::vector<Node*>& targets) {
     throw;
   }
   execute(g, *plan);
-  g.clear();
+  cleared.reset();
   collect();
 }
 

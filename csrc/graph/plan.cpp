@@ -69,8 +69,11 @@ void verify(const FlushGraph& g, const Plan& plan) {
 
 }  // namespace
 
+// Deeper expressions strain the shader compilers and the stack.
+constexpr int kMostOperations = 256;
+
 std::shared_ptr<Plan> make_plan(const FlushGraph& g, rt::Device& device) {
-  FusionLimits limits{std::max(settings().max_fusion, 1), std::min(static_cast<int>(device.limits().max_storage_buffers), kMaxBuffers)};
+  FusionLimits limits{std::clamp(settings().max_fusion, 1, kMostOperations), std::min(static_cast<int>(device.limits().max_storage_buffers), kMaxBuffers)};
   Fusion f = fuse(g, limits);
   auto plan = std::make_shared<Plan>();
   plan->values = static_cast<int>(g.nodes.size() + g.leaves.size());
