@@ -21,7 +21,8 @@ void Params::add_named(const std::string& name, uint32_t value) {
   words.push_back(value);
 }
 
-std::string Params::add_patched(const std::string& name, Patch::Source source, int value, uint32_t add_to) {
+std::string Params::add_patched(const std::string& name, Patch::Source source, int value,
+                                uint32_t add_to) {
   patches.push_back({source, static_cast<uint16_t>(words.size()), value});
   return add(name, add_to);
 }
@@ -94,7 +95,8 @@ void SpaceCode::collapse(const std::vector<std::string>& vars, const std::vector
         for (size_t i = 0; i < accesses_.size(); ++i) strides[i].back() = originals_[i].strides[d];
       } else {
         shape.push_back(full_[d]);
-        for (size_t i = 0; i < accesses_.size(); ++i) strides[i].push_back(originals_[i].strides[d]);
+        for (size_t i = 0; i < accesses_.size(); ++i)
+          strides[i].push_back(originals_[i].strides[d]);
         ++axis.count;
       }
     }
@@ -193,7 +195,9 @@ int SpaceCode::unit_strides(int axis) const {
 
 // ---- SpaceCode: writing code ------------------------------------------------------------------
 
-std::string SpaceCode::type(DType t) const { return wgsl_type(info(t).compute, width_); }
+std::string SpaceCode::type(DType t) const {
+  return wgsl_type(info(t).compute, width_);
+}
 
 std::string SpaceCode::let(const std::string& expression) {
   std::string name = "v" + std::to_string(k_.next_name++);
@@ -245,7 +249,8 @@ std::string SpaceCode::index(const Access& a, const std::string& lane) {
 
 namespace {
 std::string load_one(const std::string& name, DType t, bool vec4_array, const std::string& i) {
-  if (is_packed(t)) return "((" + name + "[(" + i + ") >> 2u] >> (((" + i + ") & 3u) * 8u)) & 0xffu) != 0u";
+  if (is_packed(t))
+    return "((" + name + "[(" + i + ") >> 2u] >> (((" + i + ") & 3u) * 8u)) & 0xffu) != 0u";
   if (vec4_array) return name + "[(" + i + ") >> 2u][(" + i + ") & 3u]";
   return name + "[" + i + "]";
 }
@@ -261,11 +266,13 @@ std::string SpaceCode::emit_load(Access& a) {
     std::string start = k_.params.add_patched("start", Patch::bits, a.value, 0);
     std::string step = k_.params.add_patched("step", Patch::step, a.value, 0);
     auto at = [&](const std::string& j) {
-      return "(bitcast<" + c + ">(" + start + ") + " + c + "(" + j + ") * bitcast<" + c + ">(" + step + "))";
+      return "(bitcast<" + c + ">(" + start + ") + " + c + "(" + j + ") * bitcast<" + c + ">(" +
+             step + "))";
     };
     if (width_ == 1) return let(at(i));
     int lane = lane_dim(lane_axis_);
-    std::string s = std::to_string(static_cast<uint32_t>(lane < 0 ? 0 : a.layout.strides[lane])) + "u";
+    std::string s =
+        std::to_string(static_cast<uint32_t>(lane < 0 ? 0 : a.layout.strides[lane])) + "u";
     return let(ty + "(" + at(i) + ", " + at(i + " + " + s) + ", " + at(i + " + 2u * " + s) + ", " +
                at(i + " + 3u * " + s) + ")");
   }
@@ -309,8 +316,9 @@ std::string SpaceCode::emit(int value, const Layout& layout) {
   std::string name;
   if (!k_.g.is_leaf(value) && n.kind == NodeKind::fill) {
     std::string word = k_.params.add_patched("scalar", Patch::bits, value, 0);
-    std::string scalar = is_bool(n.dtype) ? word + " != 0u"
-                                          : "bitcast<" + std::string(info(n.dtype).compute) + ">(" + word + ")";
+    std::string scalar = is_bool(n.dtype)
+                             ? word + " != 0u"
+                             : "bitcast<" + std::string(info(n.dtype).compute) + ">(" + word + ")";
     name = let(width_ == 1 ? scalar : type(n.dtype) + "(" + scalar + ")");
   } else if (!k_.g.is_leaf(value) && n.kind == NodeKind::map && inline_placement(value, layout)) {
     name = emit_map(value, layout);
@@ -375,13 +383,14 @@ void SpaceCode::emit_store(int value, const std::string& name) {
     std::string i = let(index(a));
     if (width_ == 4 && is_packed(t)) {
       std::string u = let("select(vec4<u32>(0u), vec4<u32>(1u), " + name + ")");
-      body_ += "  " + b + "[" + i + " >> 2u] = " + u + ".x | (" + u + ".y << 8u) | (" + u + ".z << 16u) | (" +
-               u + ".w << 24u);\n";
+      body_ += "  " + b + "[" + i + " >> 2u] = " + u + ".x | (" + u + ".y << 8u) | (" + u +
+               ".z << 16u) | (" + u + ".w << 24u);\n";
     } else if (width_ == 4 && k_.vec4(value)) {
       body_ += "  " + b + "[" + i + " >> 2u] = " + name + ";\n";
     } else if (width_ == 4) {
       for (int j = 0; j < 4; ++j)
-        body_ += "  " + b + "[" + i + " + " + std::to_string(j) + "u] = " + name + "[" + std::to_string(j) + "];\n";
+        body_ += "  " + b + "[" + i + " + " + std::to_string(j) + "u] = " + name + "[" +
+                 std::to_string(j) + "];\n";
     } else {
       body_ += "  " + b + "[" + i + "] = " + name + ";\n";
     }

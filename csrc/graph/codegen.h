@@ -1,4 +1,5 @@
-// Writes the parts of a kernel that depend on the graph: parameters, bindings, loads, expressions, stores.
+// Writes the parts of a kernel that depend on the graph: parameters, bindings, loads, expressions,
+// stores.
 #pragma once
 #include <string>
 #include <utility>
@@ -43,12 +44,14 @@ class KernelCode;
 /// One index space of a kernel: its accesses, collapsed dimensions and the code of its functions.
 class SpaceCode {
  public:
-  SpaceCode(KernelCode& kernel, int space, const Dims& shape) : k_(kernel), space_(space), shape_(shape) {}
+  SpaceCode(KernelCode& kernel, int space, const Dims& shape)
+      : k_(kernel), space_(space), shape_(shape) {}
 
   /// Finds every read that computing `value` through `layout` takes.
   void collect(int value, const Layout& layout);
   void add_write(int value, const Layout& layout);
-  /// Merges dimensions inside [bounds[i], bounds[i+1]) where every access allows; one axis per range.
+  /// Merges dimensions inside [bounds[i], bounds[i+1]) where every access allows; one axis per
+  /// range.
   void collapse(const std::vector<std::string>& vars, const std::vector<int>& bounds);
   /// Splits the only axis into an outer one and an inner one that holds the last dimension.
   void split_inner(const std::string& outer, const std::string& inner);
@@ -56,8 +59,9 @@ class SpaceCode {
   const Dims& shape() const { return shape_; }
   const std::vector<Axis>& axes() const { return axes_; }
   int64_t extent(int axis) const;
-  /// Whether steps of 4 along the axis can use vec4 loads and stores. `overrun`: the last step may pass the
-  /// end (one dense dimension; buffers are padded). `gather`: strided reads are allowed, element by element.
+  /// Whether steps of 4 along the axis can use vec4 loads and stores. `overrun`: the last step may
+  /// pass the end (one dense dimension; buffers are padded). `gather`: strided reads are allowed,
+  /// element by element.
   bool can_vectorize(int axis, bool overrun, bool gather) const;
   void set_width(int width, int lane_axis);
   /// Whether `value` is read exactly once, at the elements where `output` is written.
@@ -97,7 +101,8 @@ class SpaceCode {
   std::vector<Axis> axes_;
   std::vector<std::string> coords_;
   std::vector<std::pair<std::pair<int, Layout>, std::string>> defined_;
-  std::vector<std::pair<int, Layout>> visited_;  // by collect(): a tree of shared operands has exponential paths
+  std::vector<std::pair<int, Layout>>
+      visited_;  // by collect(): a tree of shared operands has exponential paths
   std::string body_;
   int width_ = 1, lane_axis_ = 0;
   bool collected_ = false;

@@ -12,7 +12,9 @@ const char* reduce_name(ReduceOp op) {
   return names[static_cast<int>(op)];
 }
 
-void Node::on_zero() { engine->dead_.push(this); }
+void Node::on_zero() {
+  engine->dead_.push(this);
+}
 
 namespace {
 std::mutex& engines_mutex() {
@@ -25,7 +27,9 @@ std::vector<Engine*>& engine_list() {
 }
 }  // namespace
 
-const std::vector<Engine*>& engines() { return engine_list(); }
+const std::vector<Engine*>& engines() {
+  return engine_list();
+}
 
 Engine* Engine::create(const rt::AdapterInfo& adapter, const rt::DeviceOptions& options) {
   auto* e = new Engine();
@@ -60,7 +64,9 @@ constexpr int kNodesOfAnOperation = 4;
 rt::Lock Engine::try_lock_for_node() {
   rt::Device* d = device_.load(std::memory_order_acquire);
   rt::Lock l(d->mutex(), std::try_to_lock);
-  if (l && (d != device_.load(std::memory_order_acquire) || since_flush_ + kNodesOfAnOperation >= settings().flush_nodes)) l.unlock();
+  if (l && (d != device_.load(std::memory_order_acquire) ||
+            since_flush_ + kNodesOfAnOperation >= settings().flush_nodes))
+    l.unlock();
   return l;
 }
 
@@ -69,7 +75,8 @@ rt::Lock Engine::try_lock_for_node() {
 namespace {
 void check_count(const Dims& shape) {
   if (numel(shape) >= (int64_t{1} << 32))
-    raise(ErrorKind::unsupported, "a tensor of shape " + to_string(shape) + " has 2^32 elements or more: split it");
+    raise(ErrorKind::unsupported,
+          "a tensor of shape " + to_string(shape) + " has 2^32 elements or more: split it");
 }
 }  // namespace
 
@@ -245,7 +252,8 @@ NodeRef Engine::assign(const NodeRef& base, const NodeRef& value, const Layout& 
   settle(*value);
   // The kernel writes into a dense buffer from its start.
   bool plain = base->kind != NodeKind::view &&
-               (base->kind != NodeKind::leaf || (base->layout.offset == 0 && is_contiguous(base->shape, base->layout.strides)));
+               (base->kind != NodeKind::leaf ||
+                (base->layout.offset == 0 && is_contiguous(base->shape, base->layout.strides)));
   NodeRef dense = plain ? base : map(OpId::copy, base->dtype, base->shape, &base, 1);
   NodeRef n = make(NodeKind::assign, base->dtype, base->shape);
   n->layout = layout;
@@ -268,200 +276,16 @@ void Engine::settle(Node& n) {
   }
   if (n.kind == NodeKind::failed) throw Error(*n.error);
   if (n.kind == NodeKind::leaf && n.buffer && n.buffer->device != &device())
-    raise(ErrorKind::device_lost, "this tensor of shape " + to_string(n.shape) + " was lost with its device " + name_ +
-                                      ": " + n.buffer->device->lost_reason());
+    raise(ErrorKind::device_lost, "this tensor of shape " + to_string(n.shape) +
+                                      " was lost with its device " + name_ + ": " +
+                                      n.buffer->device->lost_reason());
 }
 
-// ---- computing -------------------------------------------------------------------------------
+// ---- the device ------------------------------------------------------------------------------
 
-std::shared_ptr<Plan> Engine::plan_of(FlushGraph& g) {
-  rt::Stats& stats = device().stats();
-  if (auto plan = plans_.find(g.key)) {
-    ++stats.plan_hits;
-    return plan;
-  }
-  resolve_operands(g);
-  auto plan = make_plan(g, device());
-  plans_.insert(g.key, plan, static_cast<size_t>(settings().max_plans));
-  ++stats.plans;
-  stats.live_plans = plans_.size();
-  return plan;
+void Engine::destroy() {
+  device().destroy();
 }
-
-void Engine::flush(const std::vector<Node*>& targets) {
-  collect();
-  FlushGraph& g = graph_;
-  g.clear();
-  // Its references must not outlive the flush, whatever ends it.
-  std::unique_ptr<FlushGraph, void (*)(FlushGraph*)> cleared(&g, [](FlushGraph* f) { f->clear(); });
-  collect_graph(*this, g, targets);
-  if (g.nodes.empty()) return;
-  ++device().stats().flushes;
-  since_flush_ = 0;
-  std::shared_ptr<Plan> plan;
-  try {
-    device().check();
-    plan = plan_of(g);
-  } catch (const Error& error) {
-    Step all;
-    all.what = "plan";
-    for (size_t i = 0; i < g.nodes.size(); ++i)
-      if (g.nodes[i].root) all.outputs.push_back({static_cast<int>(i), 0, -1});
-    fail(g, all, error);
-    throw;
-  }
-  execute(g, *plan);
-  cleared.reset();
-  collect();
-}
-
-namespace {
-// In debug mode the message names the Python lines that made the step's results.
-Error with_origin(const FlushGraph& g, const Step& step, const Error& error) {
-  std::string where;
-  for (const StepOutput& o : step.outputs)
-    if (static_cast<size_t>(o.value) < g.nodes.size() && g.node_of(o.value)->origin)
-      where += " [made at " + *g.node_of(o.value)->origin + "]";
-  Error out(error.kind, error.what() + where);
-  out.requested = error.requested;
-  out.available = error.available;
-  out.line = error.line;
-  out.column = error.column;
-  return out;
-}
-}  // namespace
-
-void Engine::execute(FlushGraph& g, const Plan& plan) {
-  values_.assign(static_cast<size_t>(plan.values), {});
-  written_.assign(values_.size(), false);
-  for (size_t i = 0; i < g.leaves.size(); ++i) values_[g.nodes.size() + i] = g.leaves[i]->buffer;
-  for (const Step& step : plan.steps) {
-    try {
-      run_step(g, step);
-    } catch (Error& error) {
-      finish(g);
-      Error located = with_origin(g, step, error);
-      fail(g, step, located);
-      throw located;
-    }
-  }
-  finish(g);
-}
-
-void Engine::run_step(FlushGraph& g, const Step& step) {
-  rt::Device& device = this->device();
-  for (const StepOutput& o : step.outputs) {
-    rt::BufferRef b = o.in_place >= 0 ? std::move(values_[static_cast<size_t>(o.in_place)]) : device.allocate(o.bytes);
-    values_[static_cast<size_t>(o.value)] = std::move(b);
-  }
-  if (step.kernel) {
-    params_ = step.params;
-    for (const Patch& p : step.patches) {
-      const Node& n = *g.node_of(p.value);
-      params_[p.word] += p.source == Patch::offset ? static_cast<uint32_t>(n.layout.offset)
-                         : p.source == Patch::bits ? n.bits
-                                                   : n.step;
-    }
-    rt::Buffer* buffers[kMaxBuffers];
-    if (step.buffers.size() > kMaxBuffers) internal_error("[" + step.what + "] binds too many buffers");
-    for (size_t i = 0; i < step.buffers.size(); ++i)
-      buffers[i] = values_[static_cast<size_t>(step.buffers[i])].get();
-    device.dispatch(*step.kernel, buffers, params_.data(), step.x, step.y, step.z);
-  } else {
-    device.copy(*values_[static_cast<size_t>(step.outputs[0].value)], 0,
-                *values_[static_cast<size_t>(step.buffers[0])], 0, (step.outputs[0].bytes + 3) / 4 * 4);
-  }
-  for (const StepOutput& o : step.outputs) written_[static_cast<size_t>(o.value)] = true;
-  for (int v : step.dies) {
-    values_[static_cast<size_t>(v)].reset();
-    if (g.is_leaf(v) && static_cast<size_t>(v) < g.nodes.size() + g.leaves.size()) g.leaf(v)->buffer.reset();
-  }
-}
-
-// Values that exist become leaves; what only they needed is let go.
-void Engine::finish(FlushGraph& g) {
-  for (size_t i = 0; i < g.nodes.size(); ++i) {
-    Node& n = *g.nodes[i].node;
-    if (!written_[i]) {
-      n.deferred = n.deferred || (g.nodes[i].held && !g.nodes[i].root);
-      continue;
-    }
-    n.kind = NodeKind::leaf;
-    n.layout = {contiguous_strides(n.shape), 0};
-    n.buffer = std::move(values_[i]);
-    unlink(n);
-    release_inputs(n);
-  }
-  for (Node* v : g.views) {
-    if (v->inputs[0]->kind == NodeKind::leaf)
-      settle(*v);
-    else
-      v->deferred = true;
-  }
-  values_.clear();
-}
-
-// The step's results hold the error from now on, and so does what was to be made of them.
-void Engine::fail(FlushGraph& g, const Step& step, const Error& error) {
-  auto shared = std::make_shared<Error>(error);
-  auto set_failed = [&](Node& n) {
-    n.kind = NodeKind::failed;
-    n.error = shared;
-    unlink(n);
-    release_inputs(n);
-  };
-  if (error.kind == ErrorKind::device_lost) {
-    while (first_) set_failed(*first_);
-    return;
-  }
-  for (const StepOutput& o : step.outputs)
-    if (static_cast<size_t>(o.value) < g.nodes.size()) set_failed(*g.nodes[static_cast<size_t>(o.value)].node);
-  for (Node *n = first_, *next = nullptr; n; n = next) {
-    next = n->next;
-    for (int i = 0; i < n->arity; ++i)
-      if (n->inputs[i]->kind == NodeKind::failed) {
-        set_failed(*n);
-        break;
-      }
-  }
-}
-
-std::string Engine::explain(Node* target) {
-  collect();
-  settle(*target);
-  if (target->kind == NodeKind::leaf) return "already computed: no kernel\n";
-  FlushGraph g;
-  collect_graph(*this, g, {target});
-  resolve_operands(g);
-  auto plan = make_plan(g, device());
-  std::string s = std::to_string(plan->steps.size()) + (plan->steps.size() == 1 ? " kernel\n" : " kernels\n");
-  for (const Step& step : plan->steps) {
-    s += "  " + step.what + " ->";
-    for (const StepOutput& o : step.outputs)
-      s += o.value < static_cast<int>(g.nodes.size()) ? " " + to_string(g.node_of(o.value)->shape) : " scratch";
-    s += "\n";
-  }
-  for (const std::string& n : plan->notes) s += "  not fused: " + n + "\n";
-  return s;
-}
-
-rt::ReadbackRef Engine::read(const NodeRef& wanted) {
-  NodeRef n = wanted;
-  for (int attempt = 0; attempt < 3; ++attempt) {
-    settle(*n);
-    if (n->kind != NodeKind::leaf) {
-      flush({n.get()});
-      settle(*n);
-    }
-    uint64_t start = static_cast<uint64_t>(n->layout.offset) * static_cast<uint64_t>(info(n->dtype).size);
-    if (n->kind == NodeKind::leaf && is_contiguous(n->shape, n->layout.strides) && start % 4 == 0)
-      return device().read_begin(*n->buffer, start, n->bytes());
-    n = map(OpId::copy, n->dtype, n->shape, &n, 1);
-  }
-  internal_error("a value that stays lazy");
-}
-
-void Engine::destroy() { device().destroy(); }
 
 void Engine::close() {
   for (auto& d : devices_) d->close();
@@ -472,8 +296,9 @@ void Engine::recover() {
   rt::Lock l = lock();
   collect();
   FlushGraph none;
-  Error lost(ErrorKind::device_lost, "this tensor was not computed before its device " + name_ + " was lost: " +
-                                         (device().lost() ? device().lost_reason() : "recover() made a new one"));
+  Error lost(ErrorKind::device_lost,
+             "this tensor was not computed before its device " + name_ + " was lost: " +
+                 (device().lost() ? device().lost_reason() : "recover() made a new one"));
   fail(none, Step{}, lost);
   plans_.clear();
   devices_.push_back(std::move(fresh));

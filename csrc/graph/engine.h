@@ -19,7 +19,8 @@ class Engine {
 
   /// The lock of everything below. Release the GIL first.
   rt::Lock lock();
-  /// The lock if it is free and the next node starts no work: then making nodes takes well under a microsecond.
+  /// The lock if it is free and the next node starts no work: then making nodes takes well under a
+  /// microsecond.
   rt::Lock try_lock_for_node();
   rt::Device& device() { return *device_.load(std::memory_order_acquire); }
   const std::string& name() const { return name_; }  // "gpu:0"
@@ -30,7 +31,8 @@ class Engine {
   NodeRef fill(DType dtype, const Dims& shape, uint32_t bits);
   NodeRef iota(DType dtype, int64_t n, uint32_t start, uint32_t step);
   NodeRef map(OpId op, DType dtype, const Dims& shape, const NodeRef* inputs, int arity);
-  /// Reads `base` (leaf, view or pending) through `layout`, which counts elements of what base counts from.
+  /// Reads `base` (leaf, view or pending) through `layout`, which counts elements of what base
+  /// counts from.
   NodeRef view(const NodeRef& base, const Dims& shape, const Layout& layout);
   NodeRef reduce(ReduceOp op, const NodeRef& input, uint32_t axes);
   NodeRef softmax(const NodeRef& input);
@@ -39,8 +41,8 @@ class Engine {
 
   /// The layout that views of this node build on. [lock]
   static Layout layout_of(Node& n);
-  /// Turns a view of a computed node into a leaf; raises what a failed node holds, DeviceLostError for a
-  /// node of a lost device. [lock]
+  /// Turns a view of a computed node into a leaf; raises what a failed node holds, DeviceLostError
+  /// for a node of a lost device. [lock]
   void settle(Node& n);
 
   /// Computes every root and `targets`. Work is recorded and submitted, not waited for. [lock]
@@ -87,12 +89,13 @@ class Engine {
   static constexpr int kCollectEvery = 1024;
   uint64_t epoch_ = 0;
   PlanCache plans_;
-  FlushGraph graph_;                    // of the flush that runs; kept for its memory
-  std::vector<rt::BufferRef> values_;   // likewise
+  FlushGraph graph_;                   // of the flush that runs; kept for its memory
+  std::vector<rt::BufferRef> values_;  // likewise
   std::vector<bool> written_;
   std::vector<uint32_t> params_;
-  std::vector<Node*> spare_;            // memory of dead nodes
-  std::vector<std::unique_ptr<rt::Device>> devices_;  // the current one last; lost ones stay for their buffers
+  std::vector<Node*> spare_;  // memory of dead nodes
+  std::vector<std::unique_ptr<rt::Device>>
+      devices_;  // the current one last; lost ones stay for their buffers
   friend void collect_graph(Engine& e, FlushGraph& g, const std::vector<Node*>& targets);
 };
 

@@ -28,7 +28,9 @@ void push_dims(std::vector<uint64_t>& key, const Dims& d) {
   }
 }
 
-uint64_t word(auto v) { return static_cast<uint64_t>(v); }
+uint64_t word(auto v) {
+  return static_cast<uint64_t>(v);
+}
 
 class Collector {
  public:
@@ -92,7 +94,8 @@ class Collector {
     for (const FlushNode& f : g_.nodes) {
       const Node& n = *f.node;
       key.push_back(word(n.kind) | word(n.op) << 8 | word(n.reduce) << 24 | word(n.dtype) << 28 |
-                    word(n.shape.size()) << 36 | word(n.arity) << 44 | word(f.root) << 48 | word(f.held) << 49);
+                    word(n.shape.size()) << 36 | word(n.arity) << 44 | word(f.root) << 48 |
+                    word(f.held) << 49);
       push_dims(key, n.shape);
       if (n.kind == NodeKind::reduce) key.push_back(n.axes);
       if (n.kind == NodeKind::assign) push_layout(n.layout);
@@ -108,8 +111,8 @@ class Collector {
     for (size_t i = 0; i < g_.leaves.size(); ++i) {
       const Node& n = *g_.leaves[i];
       uint64_t place = word(n.layout.offset % 4) | (n.layout.offset == 0 ? 4u : 0u);
-      key.push_back(word(n.dtype) | place << 8 | word(g_.leaf_dies[i]) << 12 | word(g_.leaf_buffer[i]) << 16 |
-                    word(n.shape.size()) << 48);
+      key.push_back(word(n.dtype) | place << 8 | word(g_.leaf_dies[i]) << 12 |
+                    word(g_.leaf_buffer[i]) << 16 | word(n.shape.size()) << 48);
       key.push_back(n.buffer->bytes);
       push_dims(key, n.shape);
       push_dims(key, n.layout.strides);
@@ -123,7 +126,8 @@ class Collector {
 
   // By a tensor, or by a lazy node outside this flush.
   static bool held(const Node& n) {
-    return n.handles.load(std::memory_order_relaxed) > 0 || n.refs.load(std::memory_order_relaxed) > n.edges;
+    return n.handles.load(std::memory_order_relaxed) > 0 ||
+           n.refs.load(std::memory_order_relaxed) > n.edges;
   }
 
   void number_leaf(Node* l) {

@@ -7,14 +7,18 @@ namespace wgt::graph {
 
 namespace {
 
-constexpr int kAnchorCost = 1000;   // of a node that is never computed twice
-constexpr int kRecomputeCost = 8;   // operations that several kernels may each compute anew
-constexpr int kDeferCost = 16;      // operations that a held node may wait with
-constexpr int kExpand = 4;          // a broadcast that multiplies work by more is written first
+constexpr int kAnchorCost = 1000;  // of a node that is never computed twice
+constexpr int kRecomputeCost = 8;  // operations that several kernels may each compute anew
+constexpr int kDeferCost = 16;     // operations that a held node may wait with
+constexpr int kExpand = 4;         // a broadcast that multiplies work by more is written first
 
-bool is_generator(const Node& n) { return n.kind == NodeKind::fill || n.kind == NodeKind::iota; }
+bool is_generator(const Node& n) {
+  return n.kind == NodeKind::fill || n.kind == NodeKind::iota;
+}
 
-Layout identity(const Dims& shape) { return Layout{contiguous_strides(shape), 0}; }
+Layout identity(const Dims& shape) {
+  return Layout{contiguous_strides(shape), 0};
+}
 
 class Fuser {
  public:
@@ -193,7 +197,8 @@ class Fuser {
     return ext;
   }
 
-  // A matrix product binds both operands for itself: bindings on top of the group's externals, once `id` is in it.
+  // A matrix product binds both operands for itself: bindings on top of the group's externals, once
+  // `id` is in it.
   size_t private_bindings(int gi, int id) const {
     const std::vector<int>& members = members_[static_cast<size_t>(gi)];
     int anchor = out_.groups[static_cast<size_t>(gi)].anchor;
@@ -204,7 +209,8 @@ class Fuser {
     auto also_read = [&](int v) {
       auto reads = [&](int m) {
         const auto& o = flush_node(m).operands;
-        return m != anchor && std::any_of(o.begin(), o.end(), [&](const Operand& x) { return x.value == v; });
+        return m != anchor &&
+               std::any_of(o.begin(), o.end(), [&](const Operand& x) { return x.value == v; });
       };
       return reads(id) || std::any_of(members.begin(), members.end(), reads);
     };
@@ -215,7 +221,8 @@ class Fuser {
   bool can_join(int gi, int id, bool as_output) {
     const Group& g = group(gi);
     if (g.ops + 1 > limits_.max_ops) return false;
-    size_t buffers = externals_with(g, id).size() + g.outputs.size() + (as_output ? 1 : 0) + private_bindings(gi, id);
+    size_t buffers = externals_with(g, id).size() + g.outputs.size() + (as_output ? 1 : 0) +
+                     private_bindings(gi, id);
     return buffers <= static_cast<size_t>(limits_.max_buffers);
   }
 
@@ -312,9 +319,9 @@ class Fuser {
     const Node& n = node(id);
     if (d.at.empty() && d.memory_groups.empty()) return;
     std::string why = !d.memory_groups.empty() ? "a reader needs it in memory"
-                      : required   ? "it is held and costly, or asked for"
-                      : d.conflict ? "one kernel reads it through two different views"
-                      : d.at.size() > 1 ? "several kernels read it and it is costly"
+                      : required               ? "it is held and costly, or asked for"
+                      : d.conflict             ? "one kernel reads it through two different views"
+                      : d.at.size() > 1        ? "several kernels read it and it is costly"
                                         : "the kernel is at its limit of operations or buffers";
     const char* name = n.kind == NodeKind::map      ? op_info(n.op).name
                        : n.kind == NodeKind::reduce ? reduce_name(n.reduce)
@@ -382,6 +389,8 @@ Dims input_space(const Node& anchor, std::vector<int>* order) {
   return space;
 }
 
-Fusion fuse(const FlushGraph& g, const FusionLimits& limits) { return Fuser(g, limits).run(); }
+Fusion fuse(const FlushGraph& g, const FusionLimits& limits) {
+  return Fuser(g, limits).run();
+}
 
 }  // namespace wgt::graph

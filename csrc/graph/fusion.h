@@ -7,8 +7,8 @@
 
 namespace wgt::graph {
 
-/// Where a node is computed inside a group: over which index space, and through which layout of its own
-/// row-major index.
+/// Where a node is computed inside a group: over which index space, and through which layout of its
+/// own row-major index.
 struct Placement {
   int group = -1;
   int space = 0;  // 0: the kernel's input side (or its only space); 1: the output side of an anchor
@@ -17,8 +17,8 @@ struct Placement {
 };
 
 struct Group {
-  int anchor = -1;             // reduce, softmax, matmul or assign; -1: elementwise only
-  std::vector<int> outputs;    // nodes written to memory
+  int anchor = -1;           // reduce, softmax, matmul or assign; -1: elementwise only
+  std::vector<int> outputs;  // nodes written to memory
   Dims space[2];
   int ops = 0;
   std::vector<int> externals;  // values read from memory
@@ -27,10 +27,10 @@ struct Group {
 };
 
 struct Fusion {
-  std::vector<Group> groups;                        // in execution order
-  std::vector<std::vector<Placement>> placements;   // per node; empty: not computed in this flush
-  std::vector<bool> materialized;                   // per node: written to memory
-  std::vector<int> home;                            // per node: group that writes it, or -1
+  std::vector<Group> groups;                       // in execution order
+  std::vector<std::vector<Placement>> placements;  // per node; empty: not computed in this flush
+  std::vector<bool> materialized;                  // per node: written to memory
+  std::vector<int> home;                           // per node: group that writes it, or -1
   std::vector<std::string> notes;
 };
 

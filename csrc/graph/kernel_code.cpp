@@ -68,14 +68,16 @@ bool KernelCode::vec4(int value) const {
 
 std::string KernelCode::binding_name(int value) const {
   for (size_t i = 0; i < bindings_.size(); ++i)
-    if (!bindings_[i].private_operand && (bindings_[i].value == value || bindings_[i].alias == value))
+    if (!bindings_[i].private_operand &&
+        (bindings_[i].value == value || bindings_[i].alias == value))
       return "in" + std::to_string(i);
   internal_error("a value without a binding");
 }
 
 std::string KernelCode::use_function(const std::string& name, int width) {
   std::pair<std::string, int> f{name, width};
-  if (std::find(functions_.begin(), functions_.end(), f) == functions_.end()) functions_.push_back(f);
+  if (std::find(functions_.begin(), functions_.end(), f) == functions_.end())
+    functions_.push_back(f);
   return name + "_" + std::to_string(width);
 }
 
@@ -85,7 +87,10 @@ std::string KernelCode::declarations() const {
     const Binding& b = bindings_[i];
     s += "@group(0) @binding(" + std::to_string(i) + ") var<storage, " +
          (b.access == rt::Access::read ? "read" : "read_write") + "> in" + std::to_string(i) +
-         ": array<" + wgsl_type(info(dtype_of(b.value)).storage, (b.private_operand ? b.vec4 : vec4(b.value)) ? 4 : 1) + ">;\n";
+         ": array<" +
+         wgsl_type(info(dtype_of(b.value)).storage,
+                   (b.private_operand ? b.vec4 : vec4(b.value)) ? 4 : 1) +
+         ">;\n";
   }
   if (!params.words.empty()) {
     s += params.declaration();
@@ -101,7 +106,8 @@ namespace {
 void dump(const std::string& label, const std::string& source) {
   std::string name = label;
   std::replace(name.begin(), name.end(), ' ', '_');
-  std::ofstream f(settings().dump + "/" + name + "_" + std::to_string(std::hash<std::string>()(source)) + ".wgsl");
+  std::ofstream f(settings().dump + "/" + name + "_" +
+                  std::to_string(std::hash<std::string>()(source)) + ".wgsl");
   f << source;
 }
 }  // namespace
@@ -160,8 +166,8 @@ std::string replace_all(std::string s, const std::string& what, const std::strin
   return s;
 }
 
-void append_section(const std::string& name, int width, std::vector<std::pair<std::string, int>>& done,
-                    std::string& out) {
+void append_section(const std::string& name, int width,
+                    std::vector<std::pair<std::string, int>>& done, std::string& out) {
   std::pair<std::string, int> key{name, width};
   if (std::find(done.begin(), done.end(), key) != done.end()) return;
   done.push_back(key);
@@ -192,7 +198,9 @@ bool LowerContext::dies(int group, int value) const {
   return std::find(d.begin(), d.end(), value) != d.end();
 }
 
-int LowerContext::scratch() { return plan.values++; }
+int LowerContext::scratch() {
+  return plan.values++;
+}
 
 void fold_groups(uint64_t groups, uint32_t limit, uint32_t& first, uint32_t& second) {
   uint64_t rows = (groups + limit - 1) / limit;
@@ -200,7 +208,9 @@ void fold_groups(uint64_t groups, uint32_t limit, uint32_t& first, uint32_t& sec
   second = static_cast<uint32_t>(rows);
 }
 
-StepOutput step_output(const FlushGraph& g, int value) { return {value, g.node_of(value)->bytes(), -1}; }
+StepOutput step_output(const FlushGraph& g, int value) {
+  return {value, g.node_of(value)->bytes(), -1};
+}
 
 void collect_outputs(KernelCode& k, SpaceCode& space, int anchor) {
   Layout dense{contiguous_strides(space.shape()), 0};

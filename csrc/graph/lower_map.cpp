@@ -8,7 +8,9 @@ namespace wgt::graph {
 
 namespace {
 
-Layout dense(const Dims& shape) { return Layout{contiguous_strides(shape), 0}; }
+Layout dense(const Dims& shape) {
+  return Layout{contiguous_strides(shape), 0};
+}
 
 class MapLowering {
  public:
@@ -142,7 +144,8 @@ class MapLowering {
     int bools = 0;
     for (int o : k_.group.outputs) {
       bool assigned = o == assign_;
-      std::string name = assigned ? space_.emit(source_.value, source_.layout) : space_.emit(o, all);
+      std::string name =
+          assigned ? space_.emit(source_.value, source_.layout) : space_.emit(o, all);
       if (quad_ && is_bool(c_.g.node_of(o)->dtype)) {
         k_.bind(o, rt::Access::read_write);
         stores += "  " + k_.binding_name(o) + "[unit] = w" + std::to_string(bools) + ";\n";
@@ -172,6 +175,8 @@ class MapLowering {
 
 }  // namespace
 
-void lower_map(LowerContext& c, int group) { MapLowering(c, group).run(); }
+void lower_map(LowerContext& c, int group) {
+  MapLowering(c, group).run();
+}
 
 }  // namespace wgt::graph

@@ -15,8 +15,10 @@ bool aligned(const FlushGraph& g, const Operand& o, int batch_rank) {
   return all;
 }
 
-// fn batch_offset(b): first elements of both operands, over the batch dimensions collapsed together.
-std::string batch_offset(KernelCode& k, const Dims& shape, const Operand& a, const Operand& b, int rank) {
+// fn batch_offset(b): first elements of both operands, over the batch dimensions collapsed
+// together.
+std::string batch_offset(KernelCode& k, const Dims& shape, const Operand& a, const Operand& b,
+                         int rank) {
   Dims sizes, sa, sb;
   for (int d = 0; d < rank; ++d) {
     if (shape[d] == 1) continue;
@@ -36,14 +38,16 @@ std::string batch_offset(KernelCode& k, const Dims& shape, const Operand& a, con
     return k.g.is_leaf(o.value) ? k.params.add_patched("offset", Patch::offset, o.value, fixed)
                                 : k.params.add("offset", fixed);
   };
-  std::string s = "fn batch_offset(b: u32) -> vec2<u32> {\n  var ia = " + base(a) + ";\n  var ib = " + base(b) + ";\n";
+  std::string s = "fn batch_offset(b: u32) -> vec2<u32> {\n  var ia = " + base(a) +
+                  ";\n  var ib = " + base(b) + ";\n";
   if (!sizes.empty()) s += "  var rest = b;\n";
   for (int d = sizes.size() - 1; d >= 0; --d) {
     std::string c = "rest";
     if (d > 0) {
       std::string size = k.params.add("size", static_cast<uint32_t>(sizes[d]));
-      s += "  let q" + std::to_string(d) + " = rest / " + size + ";\n  let c" + std::to_string(d) + " = rest - q" +
-           std::to_string(d) + " * " + size + ";\n  rest = q" + std::to_string(d) + ";\n";
+      s += "  let q" + std::to_string(d) + " = rest / " + size + ";\n  let c" + std::to_string(d) +
+           " = rest - q" + std::to_string(d) + " * " + size + ";\n  rest = q" + std::to_string(d) +
+           ";\n";
       c = "c" + std::to_string(d);
     }
     s += "  ia += " + c + " * " + k.params.add("stride", static_cast<uint32_t>(sa[d])) + ";\n";
@@ -78,9 +82,11 @@ void lower_matmul(LowerContext& c, int gi) {
   problem.b_cs = b.layout.strides[rank - 1];
   problem.a_aligned = aligned(c.g, a, batch_rank);
   problem.b_aligned = aligned(c.g, b, batch_rank);
-  kernels::MatmulLaunch launch = kernels::plan_matmul(c.device.limits(), c.device.is_software(), problem);
+  kernels::MatmulLaunch launch =
+      kernels::plan_matmul(c.device.limits(), c.device.is_software(), problem);
 
-  // in0 and in1 are the template's; the same value twice is bound twice, as its two forms may differ.
+  // in0 and in1 are the template's; the same value twice is bound twice, as its two forms may
+  // differ.
   k.bind_operand(a.value, launch.a_vec4);
   k.bind_operand(b.value, launch.b_vec4);
   k.params.add_named("m", static_cast<uint32_t>(problem.m));
@@ -96,13 +102,14 @@ void lower_matmul(LowerContext& c, int gi) {
   int width = problem.n > 1 && out.can_vectorize(2, false, true) ? 4 : 1;
   out.set_width(width, 2);
   std::string ty = info(n.dtype).compute;
-  functions += "fn " + std::string(width == 4 ? "emit4" : "emit") + "(b: u32, r: u32, c: u32, v: " +
-               wgsl_type(ty.c_str(), width) + ") {\n" + output_body(k, out, id) + "}\n";
+  functions += "fn " + std::string(width == 4 ? "emit4" : "emit") +
+               "(b: u32, r: u32, c: u32, v: " + wgsl_type(ty.c_str(), width) + ") {\n" +
+               output_body(k, out, id) + "}\n";
   if (width == 1) {
     functions += "fn emit4(b: u32, r: u32, c: u32, v: vec4<" + ty + ">) {\n";
     for (int j = 0; j < 4; ++j)
-      functions += "  if (c + " + std::to_string(j) + "u < p.n) { emit(b, r, c + " + std::to_string(j) + "u, v[" +
-                   std::to_string(j) + "]); }\n";
+      functions += "  if (c + " + std::to_string(j) + "u < p.n) { emit(b, r, c + " +
+                   std::to_string(j) + "u, v[" + std::to_string(j) + "]); }\n";
     functions += "}\n";
   }
 

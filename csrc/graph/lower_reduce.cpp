@@ -33,7 +33,8 @@ std::string combine(KernelCode& k, ReduceOp op, DType t, int width) {
 
 void choose_threads(Shape& s) {
   if (s.row) {
-    // Two steps or more for each lane; few distinct numbers of lanes, as each is a kernel of its own.
+    // Two steps or more for each lane; few distinct numbers of lanes, as each is a kernel of its
+    // own.
     int64_t steps = s.count / s.rw / 2;
     s.tr = steps >= 256 ? 256 : steps >= 64 ? 64 : steps >= 16 ? 16 : steps >= 4 ? 4 : 1;
     s.to = 256 / s.tr;
@@ -48,7 +49,8 @@ void choose_splits(Shape& s, bool software) {
   int64_t groups = (s.outs / s.ow + s.to - 1) / s.to;
   int64_t target = software ? 8 : 2048, least = software ? 65536 : 8192;
   int64_t work = s.count * s.to * s.ow;
-  s.splits = std::clamp<int64_t>(std::min(target / std::max<int64_t>(groups, 1), work / least), 1, 1024);
+  s.splits =
+      std::clamp<int64_t>(std::min(target / std::max<int64_t>(groups, 1), work / least), 1, 1024);
   int64_t unit = s.rw;
   s.chunk = ((s.count + s.splits - 1) / s.splits + unit - 1) / unit * unit;
   s.splits = (s.count + s.chunk - 1) / s.chunk;
@@ -86,7 +88,8 @@ class ReduceLowering {
     in.begin();
     std::string value = in.emit(source.value, l);
     std::string ty = wgsl_type(info(type_).compute, std::max(s.ow, s.rw));
-    std::string functions = "fn load(o: u32, r: u32) -> " + ty + " {\n" + in.take_body() + "  return " + value + ";\n}\n";
+    std::string functions = "fn load(o: u32, r: u32) -> " + ty + " {\n" + in.take_body() +
+                            "  return " + value + ";\n}\n";
     Step step;
     int part = -1;
     if (staged) {
@@ -96,8 +99,8 @@ class ReduceLowering {
       k.bind(part, rt::Access::read_write);
       step.outputs = {{part, static_cast<uint64_t>(s.outs * s.splits * 4), -1}};
       std::string outs = k.params.add("outs", static_cast<uint32_t>(s.outs));
-      functions += finish_header(s.ow) + "  " + k.binding_name(part) + "[(split * " + outs + " + o) / " +
-                   std::to_string(s.ow) + "u] = v;\n}\n";
+      functions += finish_header(s.ow) + "  " + k.binding_name(part) + "[(split * " + outs +
+                   " + o) / " + std::to_string(s.ow) + "u] = v;\n}\n";
     } else {
       functions += finish_outputs(k, out, s.ow);
       for (int o : k.group.outputs) step.outputs.push_back(step_output(c_.g, o));
@@ -144,8 +147,8 @@ class ReduceLowering {
     out.set_width(1, 0);
     k.bind(part, rt::Access::read);
     std::string outs = k.params.add("outs", static_cast<uint32_t>(s.outs));
-    std::string functions = "fn load(o: u32, r: u32) -> " + std::string(info(type_).compute) + " {\n  return " +
-                            k.binding_name(part) + "[r * " + outs + " + o];\n}\n";
+    std::string functions = "fn load(o: u32, r: u32) -> " + std::string(info(type_).compute) +
+                            " {\n  return " + k.binding_name(part) + "[r * " + outs + " + o];\n}\n";
     functions += finish_outputs(k, out, 1);
     Step step;
     for (int o : k.group.outputs) step.outputs.push_back(step_output(c_.g, o));
@@ -158,9 +161,9 @@ class ReduceLowering {
     std::string scalar = info(type_).compute;
     if (s.rw == 4) {
       std::string one = combine(k, node_->reduce, type_, 1);
-      functions += "fn rd_pair(a: " + scalar + ", b: " + scalar + ") -> " + scalar + " {\n  return " + one +
-                   ";\n}\nfn rd_fold(v: vec4<" + scalar + ">) -> " + scalar +
-                   " {\n  return rd_pair(rd_pair(v.x, v.y), rd_pair(v.z, v.w));\n}\n";
+      functions += "fn rd_pair(a: " + scalar + ", b: " + scalar + ") -> " + scalar +
+                   " {\n  return " + one + ";\n}\nfn rd_fold(v: vec4<" + scalar + ">) -> " +
+                   scalar + " {\n  return rd_pair(rd_pair(v.x, v.y), rd_pair(v.z, v.w));\n}\n";
     }
     kernels::Vars vars;
     vars.set("COMBINE", combine(k, node_->reduce, type_, width));
@@ -180,7 +183,8 @@ class ReduceLowering {
     int64_t groups = (s.outs / s.ow + s.to - 1) / s.to;
     fold_groups(static_cast<uint64_t>(groups), c_.device.limits().max_groups, step.x, step.z);
     step.y = static_cast<uint32_t>(s.splits);
-    k.finish(step, std::string("reduce ") + reduce_name(node_->reduce), kernels::expand("reduce.wgsl", vars));
+    k.finish(step, std::string("reduce ") + reduce_name(node_->reduce),
+             kernels::expand("reduce.wgsl", vars));
     c_.plan.steps.push_back(std::move(step));
   }
 
@@ -192,6 +196,8 @@ class ReduceLowering {
 
 }  // namespace
 
-void lower_reduce(LowerContext& c, int group) { ReduceLowering(c, group).run(); }
+void lower_reduce(LowerContext& c, int group) {
+  ReduceLowering(c, group).run();
+}
 
 }  // namespace wgt::graph

@@ -33,7 +33,8 @@ void lower_softmax(LowerContext& c, int gi) {
   in.begin();
   std::string value = in.emit(source.value, source.layout);
   std::string ty = wgsl_type("f32", rw);
-  std::string functions = "fn load(o: u32, r: u32) -> " + ty + " {\n" + in.take_body() + "  return " + value + ";\n}\n";
+  std::string functions =
+      "fn load(o: u32, r: u32) -> " + ty + " {\n" + in.take_body() + "  return " + value + ";\n}\n";
   functions += "fn emit(o: u32, r: u32, v: " + ty + ") {\n" + output_body(k, out, id) + "}\n";
 
   kernels::Vars vars;
@@ -54,7 +55,8 @@ void lower_softmax(LowerContext& c, int gi) {
   Step step;
   for (int o : k.group.outputs) step.outputs.push_back(step_output(c.g, o));
   int64_t to = 256 / tr;
-  fold_groups(static_cast<uint64_t>((rows + to - 1) / to), c.device.limits().max_groups, step.x, step.z);
+  fold_groups(static_cast<uint64_t>((rows + to - 1) / to), c.device.limits().max_groups, step.x,
+              step.z);
   step.y = 1;
   k.finish(step, "softmax", kernels::expand("softmax.wgsl", vars));
   c.plan.steps.push_back(std::move(step));

@@ -24,8 +24,8 @@ enum class NodeKind : uint8_t {
   reduce,   // over `axes` of inputs[0]; the axes are gone from `shape`
   softmax,  // over the last axis
   matmul,   // inputs [batch.., m, k] and [batch.., k, n] with broadcast batches
-  assign,   // inputs[0] with the elements at `layout` (over inputs[1]'s shape) replaced by inputs[1]
-  failed,   // its computation raised `error`
+  assign,  // inputs[0] with the elements at `layout` (over inputs[1]'s shape) replaced by inputs[1]
+  failed,  // its computation raised `error`
 };
 
 enum class ReduceOp : uint8_t { sum, max, min };
@@ -40,31 +40,33 @@ struct Node : RefCounted {
   OpId op = OpId::copy;
   ReduceOp reduce = ReduceOp::sum;
   uint8_t arity = 0;
-  bool deferred = false;            // held, but cheaper to keep than to compute: not a root any more
+  bool deferred = false;  // held, but cheaper to keep than to compute: not a root any more
   std::atomic<uint32_t> handles{0};  // live tensors of this node (a part of refs)
-  uint32_t readers = 0;             // pending nodes that read it [engine lock]
+  uint32_t readers = 0;              // pending nodes that read it [engine lock]
   Dims shape;
-  Layout layout;                    // leaf, view, assign
-  uint32_t axes = 0;                // reduce: bit mask of the input's axes
-  uint32_t bits = 0, step = 0;      // fill, iota
+  Layout layout;                // leaf, view, assign
+  uint32_t axes = 0;            // reduce: bit mask of the input's axes
+  uint32_t bits = 0, step = 0;  // fill, iota
   NodeRef inputs[3];
-  rt::BufferRef buffer;             // leaf
+  rt::BufferRef buffer;  // leaf
   Engine* engine = nullptr;
-  std::shared_ptr<Error> error;     // failed
+  std::shared_ptr<Error> error;         // failed
   std::shared_ptr<std::string> origin;  // debug: the Python line that made it
 
   // Position in the engine's list of pending nodes.
   Node *prev = nullptr, *next = nullptr;
   bool pending = false;
   // Scratch of one flush [engine lock].
-  int mark = -1;             // number in the flush's graph
-  uint32_t edges = 0;        // references that the flush's nodes hold
-  uint64_t epoch = 0;        // flush that these belong to
+  int mark = -1;       // number in the flush's graph
+  uint32_t edges = 0;  // references that the flush's nodes hold
+  uint64_t epoch = 0;  // flush that these belong to
   bool wanted = false;
 
   Node* next_dead = nullptr;
   void on_zero();
-  uint64_t bytes() const { return static_cast<uint64_t>(numel(shape)) * static_cast<uint64_t>(info(dtype).size); }
+  uint64_t bytes() const {
+    return static_cast<uint64_t>(numel(shape)) * static_cast<uint64_t>(info(dtype).size);
+  }
 };
 
 /// A counted handle: what a live tensor holds. Roots of a flush are found by it.

@@ -15,7 +15,9 @@ constexpr OpInfo kOps[] = {
 };
 }  // namespace
 
-const OpInfo& op_info(OpId op) { return kOps[static_cast<int>(op)]; }
+const OpInfo& op_info(OpId op) {
+  return kOps[static_cast<int>(op)];
+}
 
 int find_op(std::string_view name) {
   for (int i = 0; i < kTableRows; ++i)
@@ -30,18 +32,24 @@ OpTypes op_types(OpId op, DType common) {
     case Rule::arith:
     case Rule::same:
     case Rule::bits:
-    case Rule::select: break;
+    case Rule::select:
+      break;
     case Rule::arith_float:
     case Rule::unary_float:
       if (!is_float(common)) t = {DType::float32, DType::float32};
       break;
     case Rule::compare:
-    case Rule::predicate: t.result = DType::bool_; break;
-    case Rule::logical: t = {DType::bool_, DType::bool_}; break;
+    case Rule::predicate:
+      t.result = DType::bool_;
+      break;
+    case Rule::logical:
+      t = {DType::bool_, DType::bool_};
+      break;
   }
   if (o.rule == Rule::predicate && is_bool(common)) t.compute = DType::uint32;
   if (!*o.wgsl[static_cast<int>(info(t.compute).kind)])
-    raise(ErrorKind::dtype, std::string("[") + o.name + "] is not defined for " + info(common).name);
+    raise(ErrorKind::dtype,
+          std::string("[") + o.name + "] is not defined for " + info(common).name);
   return t;
 }
 

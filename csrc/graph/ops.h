@@ -51,7 +51,8 @@ struct OpTypes {
   DType compute;  // operands are cast to it (but for where's condition)
   DType result;
 };
-/// Dtypes of an operation whose operands promote to `common`. Raises DTypeError naming op and dtype.
+/// Dtypes of an operation whose operands promote to `common`. Raises DTypeError naming op and
+/// dtype.
 OpTypes op_types(OpId op, DType common);
 
 }  // namespace wgt::graph

@@ -16,12 +16,13 @@ void check_sizes(const FlushGraph& g, const rt::Device& device, const Step& step
   auto check = [&](uint64_t bytes, const char* what) {
     if (bytes > limit)
       raise(ErrorKind::unsupported, "[" + step.what + "] " + what + " of " + std::to_string(bytes) +
-                                        " bytes is above this adapter's largest binding (" + std::to_string(limit) +
-                                        " bytes): split the tensor");
+                                        " bytes is above this adapter's largest binding (" +
+                                        std::to_string(limit) + " bytes): split the tensor");
   };
   for (const StepOutput& o : step.outputs) check(o.bytes, "a result");
   for (int v : step.buffers)
-    if (v < static_cast<int>(g.nodes.size() + g.leaves.size()) && g.is_leaf(v)) check(g.leaf(v)->buffer->bytes, "an operand");
+    if (v < static_cast<int>(g.nodes.size() + g.leaves.size()) && g.is_leaf(v))
+      check(g.leaf(v)->buffer->bytes, "an operand");
 }
 
 // Which values nothing reads after each group: their buffers are free for reuse or for taking over.
@@ -45,20 +46,25 @@ std::vector<std::vector<int>> find_dying(const FlushGraph& g, const Fusion& f) {
   return dying;
 }
 
-// What a plan must be, checked in debug mode: every buffer is written before it is read, and never after it died.
+// What a plan must be, checked in debug mode: every buffer is written before it is read, and never
+// after it died.
 void verify(const FlushGraph& g, const Plan& plan) {
   std::vector<int> state(static_cast<size_t>(plan.values), 0);  // 0 unwritten, 1 live, 2 dead
   for (size_t v = g.nodes.size(); v < g.nodes.size() + g.leaves.size(); ++v) state[v] = 1;
   for (const Step& s : plan.steps) {
     auto is_output = [&](int v) {
-      return std::any_of(s.outputs.begin(), s.outputs.end(), [&](const StepOutput& o) { return o.value == v; });
+      return std::any_of(s.outputs.begin(), s.outputs.end(),
+                         [&](const StepOutput& o) { return o.value == v; });
     };
     for (int v : s.buffers)
-      if (state[static_cast<size_t>(v)] != 1 && !is_output(v)) internal_error("[" + s.what + "] reads a dead value");
+      if (state[static_cast<size_t>(v)] != 1 && !is_output(v))
+        internal_error("[" + s.what + "] reads a dead value");
     for (const StepOutput& o : s.outputs) {
-      if (state[static_cast<size_t>(o.value)] == 1) internal_error("[" + s.what + "] writes a value twice");
+      if (state[static_cast<size_t>(o.value)] == 1)
+        internal_error("[" + s.what + "] writes a value twice");
       if (o.in_place >= 0) {
-        if (state[static_cast<size_t>(o.in_place)] != 1) internal_error("[" + s.what + "] takes over a dead buffer");
+        if (state[static_cast<size_t>(o.in_place)] != 1)
+          internal_error("[" + s.what + "] takes over a dead buffer");
         state[static_cast<size_t>(o.in_place)] = 2;
       }
       state[static_cast<size_t>(o.value)] = 1;
@@ -73,7 +79,8 @@ void verify(const FlushGraph& g, const Plan& plan) {
 constexpr int kMostOperations = 256;
 
 std::shared_ptr<Plan> make_plan(const FlushGraph& g, rt::Device& device) {
-  FusionLimits limits{std::clamp(settings().max_fusion, 1, kMostOperations), std::min(static_cast<int>(device.limits().max_storage_buffers), kMaxBuffers)};
+  FusionLimits limits{std::clamp(settings().max_fusion, 1, kMostOperations),
+                      std::min(static_cast<int>(device.limits().max_storage_buffers), kMaxBuffers)};
   Fusion f = fuse(g, limits);
   auto plan = std::make_shared<Plan>();
   plan->values = static_cast<int>(g.nodes.size() + g.leaves.size());
@@ -85,10 +92,17 @@ std::shared_ptr<Plan> make_plan(const FlushGraph& g, rt::Device& device) {
     int gi = static_cast<int>(i), anchor = f.groups[i].anchor;
     NodeKind kind = anchor < 0 ? NodeKind::map : g.node_of(anchor)->kind;
     switch (kind) {
-      case NodeKind::reduce: lower_reduce(c, gi); break;
-      case NodeKind::softmax: lower_softmax(c, gi); break;
-      case NodeKind::matmul: lower_matmul(c, gi); break;
-      default: lower_map(c, gi);
+      case NodeKind::reduce:
+        lower_reduce(c, gi);
+        break;
+      case NodeKind::softmax:
+        lower_softmax(c, gi);
+        break;
+      case NodeKind::matmul:
+        lower_matmul(c, gi);
+        break;
+      default:
+        lower_map(c, gi);
     }
     for (int v : c.dying[i]) plan->steps.back().dies.push_back(v);
     for (size_t s = before; s < plan->steps.size(); ++s) {

@@ -1,4 +1,5 @@
-// A plan: the kernels that compute one shape of graph, with everything but buffers and scalars decided.
+// A plan: the kernels that compute one shape of graph, with everything but buffers and scalars
+// decided.
 #pragma once
 #include <cstdint>
 #include <list>
@@ -14,9 +15,9 @@ namespace wgt::graph {
 
 /// What a flush works on, with values numbered: nodes first (in order of creation), then leaves.
 struct Operand {
-  int value = -1;    // of the source, views removed
-  Layout layout;     // over the reader's operand index space (broadcast), to the source's row-major index;
-                     // for leaves to elements of the buffer
+  int value = -1;  // of the source, views removed
+  Layout layout;   // over the reader's operand index space (broadcast), to the source's row-major
+                  // index; for leaves to elements of the buffer
 };
 
 struct FlushNode {
@@ -26,12 +27,12 @@ struct FlushNode {
 };
 
 struct FlushGraph {
-  std::vector<NodeRef> keep;       // keeps the nodes below alive during the flush
-  std::vector<FlushNode> nodes;    // pending, views left out, oldest first
+  std::vector<NodeRef> keep;     // keeps the nodes below alive during the flush
+  std::vector<FlushNode> nodes;  // pending, views left out, oldest first
   std::vector<Node*> leaves;
-  std::vector<bool> leaf_dies;     // nothing but this flush's nodes refers to the leaf
-  std::vector<int> leaf_buffer;    // first leaf with the same buffer
-  std::vector<Node*> views;        // pending views met on the way
+  std::vector<bool> leaf_dies;   // nothing but this flush's nodes refers to the leaf
+  std::vector<int> leaf_buffer;  // first leaf with the same buffer
+  std::vector<Node*> views;      // pending views met on the way
   std::vector<uint64_t> key;
   std::vector<Node*> order, roots;  // scratch
   /// Empty, with its memory kept for the next flush.
@@ -56,12 +57,12 @@ struct FlushGraph {
 /// A parameter word filled at execution.
 struct Patch {
   enum Source : uint8_t { offset, bits, step } source;
-  uint16_t word;    // in Step::params
-  int value;        // whose leaf offset (added to the word) or scalar bits
+  uint16_t word;  // in Step::params
+  int value;      // whose leaf offset (added to the word) or scalar bits
 };
 
 struct StepOutput {
-  int value;          // node, or scratch (numbered after the leaves)
+  int value;  // node, or scratch (numbered after the leaves)
   uint64_t bytes;
   int in_place = -1;  // value whose buffer this output takes over
 };
@@ -69,24 +70,25 @@ struct StepOutput {
 constexpr int kMaxBuffers = 32;  // that one kernel binds; adapters may allow many more
 
 struct Step {
-  rt::KernelRef kernel;              // null: copy the buffer of inputs[0] to outputs[0]
-  std::vector<int> buffers;          // values in binding order
+  rt::KernelRef kernel;      // null: copy the buffer of inputs[0] to outputs[0]
+  std::vector<int> buffers;  // values in binding order
   std::vector<uint32_t> params;
   std::vector<Patch> patches;
   std::vector<StepOutput> outputs;
-  std::vector<int> dies;             // values not needed after this step
+  std::vector<int> dies;  // values not needed after this step
   uint32_t x = 0, y = 0, z = 0;
-  std::string what;                  // for explain and for errors
+  std::string what;  // for explain and for errors
 };
 
 struct Plan {
   std::vector<Step> steps;
-  std::vector<bool> computed;        // per node: has a buffer at the end
-  int values = 0;                    // nodes, leaves and scratch
-  std::vector<std::string> notes;    // why something did not fuse
+  std::vector<bool> computed;      // per node: has a buffer at the end
+  int values = 0;                  // nodes, leaves and scratch
+  std::vector<std::string> notes;  // why something did not fuse
 };
 
-/// Decides kernels for a graph. Raises UnsupportedError where a tensor is above the adapter's limits.
+/// Decides kernels for a graph. Raises UnsupportedError where a tensor is above the adapter's
+/// limits.
 std::shared_ptr<Plan> make_plan(const FlushGraph& g, rt::Device& device);
 
 /// LRU of plans by their whole key: equal keys, equal plans; a hash is only the way there.
