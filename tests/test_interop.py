@@ -15,6 +15,8 @@ import wgtensor as wt
 
 Array = np.ndarray[Any, Any]
 
+pytestmark = pytest.mark.short
+
 
 @pytest.fixture
 def a() -> Array:

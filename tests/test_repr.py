@@ -12,6 +12,8 @@ import wgtensor as wt
 
 Array = np.ndarray[Any, Any]
 
+pytestmark = pytest.mark.short
+
 DTYPES = ["float32", "int32", "uint32", "bool"]
 
 SHAPES: list[tuple[int, ...]] = [
