@@ -63,8 +63,10 @@ def main() -> None:
         text = file.read_bytes().replace(b"\r\n", b"\n")
         parts.append(definition(f"kText{i}", text))
         rows.append(f'    {{"{file.relative_to(root).as_posix()}", kText{i}}},\n')
-    parts.append("const EmbeddedShader kShaders[] = {\n" + "".join(rows) + "    {nullptr, nullptr}};\n")
-    content = "\n".join(parts + [FOOTER])
+    parts.append(
+        "const EmbeddedShader kShaders[] = {\n" + "".join(rows) + "    {nullptr, nullptr}};\n"
+    )
+    content = "\n".join([*parts, FOOTER])
     # An unchanged file keeps its time stamp, so that nothing is compiled again.
     if not out.exists() or out.read_text(encoding="ascii") != content:
         out.write_text(content, encoding="ascii")
