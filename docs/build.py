@@ -1,0 +1,156 @@
+"""Write the pages that come from the library itself: operations.md and settings.md.
+
+python docs/build.py            writes them
+python docs/build.py --check    exit 1 where one is not what it would write
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from pathlib import Path
+
+import wgtensor as wt
+from wgtensor import _core, _functions, _generated
+
+HERE = Path(__file__).resolve().parent
+NOTE = "<!-- Written by docs/build.py: do not edit. -->\n"
+
+RESULTS = {
+    "arith": "common dtype",
+    "arith_float": "common dtype, float",
+    "same": "operand's dtype",
+    "unary_float": "float",
+    "compare": "bool",
+    "logical": "bool",
+    "bits": "common dtype",
+    "predicate": "bool",
+    "select": "common dtype",
+}
+CASTS = {"arith_float", "unary_float", "logical", "predicate"}  # rules that take every dtype
+KINDS = {"f": "float", "i": "signed", "u": "unsigned", "b": "bool"}
+OPERATORS = """add + sub - mul * truediv / floordiv // mod % pow ** neg -x pos +x abs abs(x)
+invert ~x and & or | xor ^ lshift << rshift >> eq == ne != lt < le <= gt > ge >="""
+SIGNS = dict(zip(OPERATORS.split()[::2], OPERATORS.split()[1::2], strict=True))
+GROUPS = {
+    "Creation": (
+        *("asarray", "zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like"),
+        *("empty_like", "arange", "eye"),
+    ),
+    "Shape, all views where strides allow": (
+        *("reshape", "permute_dims", "matrix_transpose", "broadcast_to", "broadcast_shapes"),
+        *("expand_dims", "squeeze"),
+    ),
+    "Reductions": ("sum", "mean", "max", "min"),
+    "Linear algebra and networks": ("matmul", "softmax"),
+    "dtypes": ("astype", "result_type", "can_cast", "isdtype", "finfo", "iinfo"),
+    "Devices and execution": (
+        *("devices", "default_device", "set_default_device", "get_device", "is_available"),
+        *("eval", "synchronize", "explain", "stats"),
+    ),
+}
+
+
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in r) + " |\n" for r in lines
+    )
+
+
+def first_line(function: object) -> str:
+    return (inspect.getdoc(function) or "").split("\n\n")[0].replace("\n", " ")
+
+
+def elementwise() -> str:
+    rows = []
+    for name, _, rule, kinds, reference, _, dunder, doc in _generated.TABLE:
+        taken = "any" if rule in CASTS else ", ".join(KINDS[k] for k in kinds)
+        sign = f"`{SIGNS[dunder]}`" if dunder else ""
+        rows.append((f"`{name}`", sign, taken, RESULTS[rule], f"`{reference}`", doc))
+    return table(("function", "operator", "operands", "result", "NumPy", ""), rows)
+
+
+def parameters(function: object) -> str:
+    """Names and defaults of a signature, without types."""
+    out = []
+    star = False
+    for p in inspect.signature(function).parameters.values():  # type: ignore[arg-type]
+        if p.kind is p.KEYWORD_ONLY and not star:
+            out.append("*")
+            star = True
+        star = star or p.kind is p.VAR_POSITIONAL
+        default = "" if p.default is p.empty else f"={p.default!r}"
+        out.append(("*" if p.kind is p.VAR_POSITIONAL else "") + p.name + default)
+    return ", ".join(out)
+
+
+def functions() -> str:
+    listed = {name for names in GROUPS.values() for name in names}
+    public = {
+        n for n in wt.__all__ if getattr(getattr(wt, n), "__module__", "") == _functions.__name__
+    }
+    if missing := public - listed:
+        raise SystemExit(f"docs/build.py: name a group for {sorted(missing)}")
+    text = ""
+    for title, names in GROUPS.items():
+        rows = [
+            (f"`{name}({parameters(getattr(wt, name))})`", first_line(getattr(wt, name)))
+            for name in names
+        ]
+        text += f"\n## {title}\n\n" + table(("function", ""), rows)
+    return text
+
+
+def operations() -> str:
+    return (
+        f"{NOTE}\n# Operations\n\n"
+        "Every elementwise function takes tensors, numbers, and whatever `asarray` takes; shapes "
+        "broadcast, and `out=` receives the result. All but `where` are methods of `Tensor` too. "
+        "Functions with the meaning of a NumPy ufunc answer to it: `np.exp(t)` is `wt.exp(t)`. "
+        "*Common dtype*: what the operands promote to, where Python and NumPy scalars only lift "
+        "the kind; *float*: integers and bools become float32.\n\n"
+        f"## Elementwise\n\n{elementwise()}{functions()}"
+    )
+
+
+def settings() -> str:
+    rows = [
+        (f"`{name}`", kind, f"`{default}`" if default else "empty", f"`{env}`", text)
+        for name, kind, default, env, text in _core.settings()
+    ]
+    return (
+        f"{NOTE}\n# Settings\n\n"
+        "Each is an attribute of `wgtensor.config` and an environment variable, read once, at the "
+        "first use. Those that shape a device (`limits`, `debug`) hold for devices made later.\n\n"
+        + table(("`config.`", "type", "default", "environment", ""), rows)
+    )
+
+
+PAGES = {"operations.md": operations, "settings.md": settings}
+
+
+def outdated() -> list[str]:
+    """The pages that are not what they should be."""
+    stale = []
+    for name, page in PAGES.items():
+        path = HERE / name
+        if not path.exists() or path.read_text(encoding="utf-8") != page():
+            stale.append(name)
+    return stale
+
+
+def main(arguments: list[str]) -> int:
+    stale = outdated()
+    if arguments == ["--check"]:
+        if stale:
+            print(f"run `python docs/build.py`: {', '.join(stale)} changed")
+        return 1 if stale else 0
+    for name in stale:
+        (HERE / name).write_text(PAGES[name](), encoding="utf-8")
+        print(f"wrote docs/{name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
