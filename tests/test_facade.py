@@ -450,3 +450,24 @@ def test_equality_with_foreign_objects_is_pythons() -> None:
     x = wt.ones(3)
     assert (x == None) is False  # noqa: E711
     assert (x != "a") is True
+
+
+def test_debug_mode_names_the_users_line() -> None:
+    size = wt.default_device().limits["max_buffer"] // 4 + 1
+    if size >= 2**32:
+        pytest.skip("no tensor is too large for this adapter")
+    code = f"""
+import wgtensor as wt
+x = wt.ones({size})
+y = wt.exp(x)  # line 4
+z = y * 2
+for t in (z, y):
+    try:
+        t.eval()
+    except wt.WgtensorError as error:
+        print(error)
+"""
+    done = fresh(code, WGTENSOR_DEBUG="1")
+    first, second = done.stdout.splitlines()
+    assert "[made at <string>:5]" in first
+    assert "[made at <string>:4]" in second

@@ -88,13 +88,29 @@ std::optional<Operand> to_operand(const char* op, py::handle o, graph::Engine* d
   return std::nullopt;
 }
 
+// The innermost Python line outside the package's own files: "file:line", or "".
+static std::string python_line() {
+  static const std::string* package = new std::string(
+      py::cast<std::string>(py::module_::import("wgtensor").attr("__file__").attr("rpartition")("__init__")[py::int_(0)]));
+  std::string innermost;
+  auto frame = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
+  while (frame) {
+    auto* f = reinterpret_cast<PyFrameObject*>(frame.ptr());
+    auto code = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(f)));
+    std::string file = py::cast<std::string>(code.attr("co_filename"));
+    std::string line = file + ":" + std::to_string(PyFrame_GetLineNumber(f));
+    bool ours = file.rfind(*package, 0) == 0 && file.find_first_of("/\\", package->size()) == std::string::npos;
+    if (!ours) return line;
+    if (innermost.empty()) innermost = line;
+    frame = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetBack(f)));
+  }
+  return innermost;
+}
+
 Tensor made(Tensor t) {
   if (settings().debug && t.node()) {
-    if (PyFrameObject* frame = PyEval_GetFrame()) {
-      PyCodeObject* code = PyFrame_GetCode(frame);
-      auto where = std::make_shared<std::string>(
-          py::cast<std::string>(py::handle(code->co_filename)) + ":" + std::to_string(PyFrame_GetLineNumber(frame)));
-      Py_DECREF(code);
+    if (std::string line = python_line(); !line.empty()) {
+      auto where = std::make_shared<std::string>(std::move(line));
       unlocked([&] {
         rt::Lock l = t.engine().lock();
         t.node()->origin = where;

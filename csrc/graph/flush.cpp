@@ -7,6 +7,22 @@
 
 namespace wgt::graph {
 
+namespace {
+// In debug mode the message names the Python lines that made the step's results.
+Error with_origin(const FlushGraph& g, const Step& step, const Error& error) {
+  std::string where;
+  for (const StepOutput& o : step.outputs)
+    if (static_cast<size_t>(o.value) < g.nodes.size() && g.node_of(o.value)->origin)
+      where += " [made at " + *g.node_of(o.value)->origin + "]";
+  Error out(error.kind, error.what() + where);
+  out.requested = error.requested;
+  out.available = error.available;
+  out.line = error.line;
+  out.column = error.column;
+  return out;
+}
+}  // namespace
+
 std::shared_ptr<Plan> Engine::plan_of(FlushGraph& g) {
   rt::Stats& stats = device().stats();
   if (auto plan = plans_.find(g.key)) {
@@ -40,29 +56,14 @@ void Engine::flush(const std::vector<Node*>& targets) {
     all.what = "plan";
     for (size_t i = 0; i < g.nodes.size(); ++i)
       if (g.nodes[i].root) all.outputs.push_back({static_cast<int>(i), 0, -1});
-    fail(g, all, error);
-    throw;
+    Error located = with_origin(g, all, error);
+    fail(g, all, located);
+    throw located;
   }
   execute(g, *plan);
   cleared.reset();
   collect();
 }
-
-namespace {
-// In debug mode the message names the Python lines that made the step's results.
-Error with_origin(const FlushGraph& g, const Step& step, const Error& error) {
-  std::string where;
-  for (const StepOutput& o : step.outputs)
-    if (static_cast<size_t>(o.value) < g.nodes.size() && g.node_of(o.value)->origin)
-      where += " [made at " + *g.node_of(o.value)->origin + "]";
-  Error out(error.kind, error.what() + where);
-  out.requested = error.requested;
-  out.available = error.available;
-  out.line = error.line;
-  out.column = error.column;
-  return out;
-}
-}  // namespace
 
 void Engine::execute(FlushGraph& g, const Plan& plan) {
   values_.assign(static_cast<size_t>(plan.values), {});
