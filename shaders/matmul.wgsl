@@ -141,7 +141,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let row = x0_0 + ty * 4u;
   let column = x0_1 + tx * 4u;
 //% if EMIT_LOOP
-  // One copy of the epilogue's code: it may be long, and compilers take their time.
+  // One copy of the epilogue's code: it may be long, and compilers take their time. The index is i, written
+  // so that no driver unrolls the loop for the array's sake.
   var sums: array<vec4<{{T}}>, {{SUMS}}>;
 //% for r in 0..TM
 //% for j in 0..TN / 4
@@ -152,7 +153,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let r_i = i / {{TN / 4}}u;
     let r = row + r_i / 4u * {{TY * 4}}u + r_i % 4u;
     let c = column + i % {{TN / 4}}u * {{TX * 4}}u;
-    if (r < p.m && c < p.n) { emit4(batch, r, c, sums[i]); }
+    if (r < p.m && c < p.n) { emit4(batch, r, c, sums[i % (p.k + {{SUMS}}u)]); }
   }
 //% else
 //% for r in 0..TM

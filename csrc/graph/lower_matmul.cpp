@@ -107,9 +107,15 @@ void lower_matmul(LowerContext& c, int gi) {
                output_body(k, out, id) + "}\n";
   if (width == 1) {
     functions += "fn emit4(b: u32, r: u32, c: u32, v: vec4<" + ty + ">) {\n";
-    for (int j = 0; j < 4; ++j)
-      functions += "  if (c + " + std::to_string(j) + "u < p.n) { emit(b, r, c + " +
-                   std::to_string(j) + "u, v[" + std::to_string(j) + "]); }\n";
+    if (c.device.is_software() || k.group.ops > 8) {
+      // A loop that no compiler unrolls: the code of a long epilogue stands here once.
+      functions += "  let n = min(p.n - c, 4u);\n";
+      functions += "  for (var j = 0u; j < n; j++) { emit(b, r, c + j, v[j]); }\n";
+    } else {
+      for (int j = 0; j < 4; ++j)
+        functions += "  if (c + " + std::to_string(j) + "u < p.n) { emit(b, r, c + " +
+                     std::to_string(j) + "u, v[" + std::to_string(j) + "]); }\n";
+    }
     functions += "}\n";
   }
 
