@@ -59,7 +59,7 @@ def test_importing_does_no_work() -> None:
 import sys, threading
 import wgtensor
 assert threading.active_count() == 1
-assert not {"matplotlib", "sklearn", "tqdm"} & set(sys.modules)
+assert not {"matplotlib", "sklearn", "tqdm", "asyncio"} & set(sys.modules)
 print(open("/proc/self/maps").read().count("libvulkan") if sys.platform == "linux" else 0)
 """
     done = fresh(code)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from wgtensor import _core
 from wgtensor._arrays import DeviceLike
 from wgtensor._core import Device
@@ -39,6 +37,8 @@ def get_device(device: DeviceLike = None) -> Device:
 
 async def _create_async(selector: str | int | None = None) -> Device:
     """Like Device(selector), without blocking the event loop."""
+    import asyncio
+
     return await asyncio.to_thread(Device, selector)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -72,16 +71,15 @@ def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndar
     return a if dtype is None else a.astype(dtype, copy=False)
 
 
-async def _numpy_async(self: Tensor) -> np.ndarray[Any, Any]:
+async def _read(t: Tensor) -> np.ndarray[Any, Any]:
+    import asyncio
+
+    return await asyncio.to_thread(t.numpy)
+
+
+def _numpy_async(self: Tensor) -> Awaitable[np.ndarray[Any, Any]]:
     """numpy() without blocking the event loop, of the value at the time of the call."""
-    return await asyncio.to_thread(self.__copy__().numpy)
-
-
-def _snapshot_async(self: Tensor) -> Any:
-    return _numpy_async(self.__copy__())
-
-
-_snapshot_async.__doc__ = _numpy_async.__doc__
+    return _read(self.__copy__())
 
 
 def _one_axis(name: str, axis: Any, dim: Any, default: Any) -> Any:
@@ -229,7 +227,7 @@ _MEMBERS: dict[str, Any] = {
     "__reduce__": _reduce,
     "item": _item,
     "tolist": _tolist,
-    "numpy_async": _snapshot_async,
+    "numpy_async": _numpy_async,
     "astype": _astype,
     "to": _to,
     "to_device": _to_device,
