@@ -50,11 +50,21 @@ Engine* Engine::create(const rt::AdapterInfo& adapter, const rt::DeviceOptions& 
   return e;
 }
 
+namespace {
+// While one exists no device is deleted.
+struct Entering {
+  explicit Entering(std::atomic<int>& n) : n_(n) { n_.fetch_add(1); }
+  ~Entering() { n_.fetch_sub(1); }
+  std::atomic<int>& n_;
+};
+}  // namespace
+
 rt::Lock Engine::lock() {
+  Entering entering(entering_);
   for (;;) {
-    rt::Device* d = device_.load(std::memory_order_acquire);
+    rt::Device* d = device_.load();
     rt::Lock l(d->mutex());
-    if (d == device_.load(std::memory_order_acquire)) return l;
+    if (d == device_.load()) return l;
   }
 }
 
@@ -62,6 +72,7 @@ rt::Lock Engine::lock() {
 constexpr int kNodesOfAnOperation = 4;
 
 rt::Lock Engine::try_lock_for_node() {
+  Entering entering(entering_);
   rt::Device* d = device_.load(std::memory_order_acquire);
   rt::Lock l(d->mutex(), std::try_to_lock);
   if (l && (d != device_.load(std::memory_order_acquire) ||
@@ -281,10 +292,28 @@ void Engine::settle(Node& n) {
                                       n.buffer->device->lost_reason());
 }
 
+// Under the current device's lock.
+void Engine::drop_lost_devices() {
+  for (size_t i = 0; i + 1 < devices_.size();) {
+    rt::Device& d = *devices_[i];
+    bool unused;
+    {
+      rt::Lock l(d.mutex());
+      d.collect();
+      unused = d.live_bytes() == 0;
+    }
+    if (unused && entering_.load() == 0)
+      devices_.erase(devices_.begin() + static_cast<std::ptrdiff_t>(i));
+    else
+      ++i;
+  }
+}
+
 // ---- the device ------------------------------------------------------------------------------
 
 void Engine::destroy() {
-  device().destroy();
+  Entering entering(entering_);
+  device_.load()->destroy();
 }
 
 void Engine::close() {

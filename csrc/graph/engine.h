@@ -94,8 +94,10 @@ class Engine {
   std::vector<bool> written_;
   std::vector<uint32_t> params_;
   std::vector<Node*> spare_;  // memory of dead nodes
-  std::vector<std::unique_ptr<rt::Device>>
-      devices_;  // the current one last; lost ones stay for their buffers
+  // The current one last; a lost one stays while somebody refers to its buffers.
+  std::vector<std::unique_ptr<rt::Device>> devices_;
+  std::atomic<int> entering_{0};  // threads between reading device_ and holding its lock
+  void drop_lost_devices();
   friend void collect_graph(Engine& e, FlushGraph& g, const std::vector<Node*>& targets);
 };
 

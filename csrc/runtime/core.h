@@ -37,8 +37,9 @@ struct Signals {
 extern std::atomic<bool> fork_flag;
 
 struct Core {
-  std::mutex mutex;                  // Device::mutex()
-  std::recursive_mutex scope_mutex;  // from an error scope's push to its pop: scopes belong to the device
+  std::mutex mutex;  // Device::mutex()
+  std::recursive_mutex
+      scope_mutex;  // from an error scope's push to its pop: scopes belong to the device
   WGPUDevice device = nullptr;
   WGPUQueue queue = nullptr;
   AdapterInfo adapter;
@@ -81,14 +82,21 @@ struct Core {
   }
   void poison(const char* what);
 
-  /// For releases. A device that is lost but not poisoned may still panic at them.
+  /// For releases. wgpu may panic at those of a lost device; its locks are free again by then.
   template <class F>
   void release(const char* what, F&& f) {
-    if (!touchable()) return;
+    if (fork_flag.load(std::memory_order_relaxed)) return;
     if (lost())
-      try_call(what, f);
+      guarded(what, f);
     else
       f();
+  }
+
+  /// Lets go of a buffer that the host does not read. What a lost device still refers to is never
+  /// done with, so there its memory is given back at once.
+  void release_buffer(WGPUBuffer buffer) {
+    if (lost()) release("wgpuBufferDestroy", [buffer] { wgpuBufferDestroy(buffer); });
+    release("wgpuBufferRelease", [buffer] { wgpuBufferRelease(buffer); });
   }
 };
 

@@ -137,17 +137,12 @@ Device::~Device() {
   d.poison.reset();
   WGPUDevice device = core.device;
   WGPUQueue queue = core.queue;
-  Signals* signals = core.signals;
-  for (Buffer* b = d.graveyard.take_all(); b;) {
-    Buffer* next = b->next_dead;
-    d.pool.give(static_cast<Block*>(b));
-    b = next;
-  }
+  d.take_dead();
   d.pool.trim(0);
   d.groups.clear();
   lock.unlock();
   impl_.reset();
-  if (device && !signals->poisoned.load() && !forked())
+  if (device && !forked())
     guarded("wgpuDeviceRelease", [&] {
       wgpuQueueRelease(queue);
       wgpuDeviceRelease(device);

@@ -123,11 +123,19 @@ void Device::Impl::fill_with_poison(Block& block) {
     stream.copy(handle(block), at, handle(*poison), 0, std::min(kMiB, block.bytes - at));
 }
 
-void Device::Impl::collect() {
+void Device::Impl::take_dead() {
   for (Buffer* b = graveyard.take_all(); b;) {
     Buffer* next = b->next_dead;
     pool.give(static_cast<Block*>(b));
     b = next;
+  }
+}
+
+void Device::Impl::collect() {
+  take_dead();
+  if (core.lost()) {
+    pool.trim(0);  // of no use to anybody
+    return;
   }
   pool.trim_to_limit();
   reads.collect();
@@ -232,7 +240,13 @@ void Device::synchronize(Lock& lock) {
 }
 
 void Device::collect() {
-  if (!impl_->core.lost()) impl_->collect();
+  impl_->collect();
+}
+
+uint64_t Device::live_bytes() {
+  impl_->poison.reset();
+  impl_->take_dead();
+  return impl_->core.stats.live_bytes;
 }
 
 void Device::empty_cache() {

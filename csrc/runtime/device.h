@@ -124,12 +124,15 @@ class Device {
   /// Gives pooled memory back to the driver. [lock]
   void empty_cache();
 
-  /// Ends the device's own thread, for the end of the process; the device still works. Takes the lock itself.
+  /// Ends the device's own thread, for the end of the process; the device still works. Takes the
+  /// lock itself.
   void close();
   /// Loses the device on purpose. Takes the lock itself; any thread.
   void destroy();
   bool lost() const;
   std::string lost_reason() const;
+  /// Bytes in buffers that somebody refers to. A lost device without any can be deleted. [lock]
+  uint64_t live_bytes();
   /// Raises DeviceLostError if lost.
   void check() const;
 

@@ -32,6 +32,7 @@ struct Device::Impl {
   Block* allocate(uint64_t bytes);
   void fill_with_poison(Block& block);
   void collect();
+  void take_dead();
 };
 
 }  // namespace wgt::rt

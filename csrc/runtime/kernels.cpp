@@ -35,7 +35,7 @@ Kernels::Kernels(Core& core)
 
 Kernels::~Kernels() {
   evict(0);
-  core_.try_call("release of layouts", [this] {
+  core_.release("release of layouts", [this] {
     for (auto& layout : layouts_) {
       for (auto& [bytes, handle] : layout->pipeline_layouts) wgpuPipelineLayoutRelease(handle);
       wgpuBindGroupLayoutRelease(layout->handle);

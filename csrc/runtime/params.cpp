@@ -8,7 +8,7 @@
 namespace wgt::rt {
 
 ParamArena::~ParamArena() {
-  if (buffer_) core_.try_call("wgpuBufferRelease", [this] { wgpuBufferRelease(buffer_); });
+  if (buffer_) core_.release("wgpuBufferRelease", [this] { wgpuBufferRelease(buffer_); });
 }
 
 WGPUBuffer ParamArena::buffer() {

@@ -102,8 +102,7 @@ void Pool::trim_to_limit() {
 // Released, not destroyed: recorded commands may still refer to it.
 void Pool::drop(Block* block) {
   groups_.forget(*block);
-  core_.release("wgpuBufferRelease",
-                [&] { wgpuBufferRelease(static_cast<WGPUBuffer>(block->handle)); });
+  core_.release_buffer(static_cast<WGPUBuffer>(block->handle));
   delete block;
 }
 

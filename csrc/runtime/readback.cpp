@@ -201,7 +201,7 @@ void Reads::destroy_device() {
 
 void Reads::release(ReadChunk* chunk) {
   bool pending = chunk->state.load() == ReadChunk::mapping;
-  core_.try_call("wgpuBufferRelease", [chunk] { wgpuBufferRelease(chunk->buffer); });
+  core_.release_buffer(chunk->buffer);
   if (!pending) delete chunk;
 }
 

@@ -105,7 +105,7 @@ void Sender::run() {
 
 void Sender::send(const Job& job) {
   if (core_.lost()) {
-    core_.try_call("release of the encoder", [&job] {
+    core_.release("release of the encoder", [&job] {
       if (job.pass) wgpuComputePassEncoderRelease(job.pass);
       wgpuCommandEncoderRelease(job.encoder);
     });
@@ -128,7 +128,7 @@ void Sender::send(const Job& job) {
     error = {WGPUErrorType_Validation, core_.signals->take_uncaptured()};
   if (error || core_.lost()) {
     if (buffer)
-      core_.try_call("release of a command buffer", [buffer] { wgpuCommandBufferRelease(buffer); });
+      core_.release("release of a command buffer", [buffer] { wgpuCommandBufferRelease(buffer); });
     refuse(job, error.message);
     return;
   }

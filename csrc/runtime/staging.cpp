@@ -181,7 +181,7 @@ void UploadRing::release(Chunk* chunk) {
   total_bytes_ -= chunk->size;
   // While a mapping is pending the callback still writes to the chunk: leak the few bytes then.
   bool pending = chunk->state.load() == Chunk::mapping;
-  core_.try_call("wgpuBufferRelease", [chunk] { wgpuBufferRelease(chunk->buffer); });
+  core_.release_buffer(chunk->buffer);
   if (!pending) delete chunk;
 }
 

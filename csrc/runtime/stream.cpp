@@ -13,7 +13,7 @@ constexpr uint64_t kMaxInFlight = 8;
 
 Stream::~Stream() {
   sender_.close();
-  core_.try_call("release of the encoder", [this] {
+  core_.release("release of the encoder", [this] {
     if (pass_) wgpuComputePassEncoderRelease(pass_);
     if (encoder_) wgpuCommandEncoderRelease(encoder_);
   });
