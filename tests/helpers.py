@@ -27,7 +27,7 @@ def setting(**values: Any) -> Iterator[None]:
 
 
 def dispatches(make: Callable[[], Any]) -> int:
-    """Kernels that run when the tensors that `make` returns are computed; nothing else waits before."""
+    """Kernels that run when what `make` returns is computed; nothing else waits before."""
     wt.synchronize()
     before = wt.stats()["dispatches"]
     made = make()
@@ -47,7 +47,7 @@ def random_array(
     return rng.integers(low, 50, shape, dtype=dtype)
 
 
-#: name -> (host array -> tensor with these elements in this shape). All make views but "contiguous" and "pending".
+#: name -> (host array -> tensor with these elements in this shape)
 LAYOUTS: dict[str, Callable[[np.ndarray[Any, Any]], wt.Tensor]] = {
     "contiguous": lambda a: wt.asarray(a),
     "transposed": lambda a: wt.asarray(np.ascontiguousarray(a.T)).T,

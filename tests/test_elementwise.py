@@ -1,7 +1,7 @@
-"""Every row of the elementwise table, for every dtype, layout and kind of scalar, against its NumPy reference.
+"""Every row of the elementwise table: every dtype, layout and kind of scalar, against NumPy.
 
-Parametrised from the table that the package was built with: a new row is tested with no edit here. Its `domain` says
-where operands are drawn; its reference, evaluated in float64, says what is right.
+Parametrised from the table that the package was built with: a new row is tested with no edit here.
+Its `domain` says where operands are drawn; its reference, evaluated in float64, what is right.
 """
 
 from __future__ import annotations
@@ -121,8 +121,11 @@ def flushed(a: Array) -> Array:
 
 
 def verify(row: Row, operands: list[Array], result: wt.Tensor, name: str) -> None:
-    """Against the reference. Where every true result is a float32, as of floor or maximum, results are exact; else an
-    error of the last places is allowed, and what the same error of an operand would make of the result."""
+    """Against the reference.
+
+    Where every true result is a float32, as of floor or maximum, results are exact. Else an error
+    of the last places is allowed, and what the same error of an operand would make of the result.
+    """
     compute = [
         o if row.rule == "select" and i == 0 else _converted(row, o) for i, o in enumerate(operands)
     ]

@@ -1,0 +1,459 @@
+"""What runs as one kernel, what is kept, and that neither changes a value."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wgtensor as wt
+from helpers import dispatches, random_array, setting
+from tolerances import check, near
+
+Array = np.ndarray[Any, Any]
+
+
+def tensors(rng: np.random.Generator, *shapes: tuple[int, ...]) -> list[wt.Tensor]:
+    return [wt.asarray(np.abs(random_array(rng, s)) + np.float32(0.5)) for s in shapes]
+
+
+def kernels(t: wt.Tensor) -> int:
+    """As explain() tells it."""
+    return int(wt.explain(t).split()[0])
+
+
+# ---- one dispatch ------------------------------------------------------------------------------
+
+
+@pytest.mark.short
+def test_expressions_are_one_kernel(rng: np.random.Generator) -> None:
+    a, b, c = tensors(rng, (64, 48), (64, 48), (64, 48))
+    row, column = tensors(rng, (48,), (64, 1))
+    w, bias = tensors(rng, (48, 32), (32,))
+    for name, make in {
+        "chain": lambda: ((a * b) + c).sqrt(),
+        "sum": lambda: (a * b).sum(axis=0),
+        "sum of rows": lambda: (a * b).sum(axis=1),
+        "mean": lambda: (a - b).square().mean(),
+        "layer": lambda: wt.relu(a @ w + bias),
+        "six": lambda: wt.relu((b * 2 + 1).abs().sqrt() * b - 1),
+        "broadcasts": lambda: a * row + column - row * column,
+        "casts": lambda: wt.where(a > b, a.astype("int32"), 3).astype("float32") * 0.5,
+        "views": lambda: (a[::-1] + b)[:, ::2] * 2,
+        "transposed": lambda: (a + 1).T * b.T,
+        "softmax": lambda: ((a - b) * 2).softmax(axis=-1) * c,
+        "mask": lambda: (a > b) & (b > c) | (a > 3),
+        "arange": lambda: wt.arange(48, dtype="float32") * a + wt.ones((64, 48)),
+        "assign": lambda: _assigned(a, b),
+    }.items():
+        if name != "assign":  # a copy of a buffer is a step, and no dispatch
+            assert kernels(make()) == 1, f"{name}: {wt.explain(make())}"
+        assert dispatches(make) == 1, name
+
+
+def _assigned(a: wt.Tensor, b: wt.Tensor) -> wt.Tensor:
+    """The copy of `a` is no dispatch."""
+    x = a[...]
+    x[1:3] = (b * 2)[5:7]
+    return x
+
+
+def test_explain_tells_kernels_and_reasons(rng: np.random.Generator) -> None:
+    a, b = tensors(rng, (32, 32), (32, 32))
+    p = a @ b
+    text = wt.explain(wt.relu((p @ a) + p))
+    assert text.startswith("2 kernels")
+    assert "matmul" in text
+    assert "not fused" in text
+    assert "(32, 32)" in text
+    p.eval()
+    assert "no kernel" in wt.explain(p)
+    assert dispatches(lambda: p) == 0
+
+
+# ---- what is held ------------------------------------------------------------------------------
+
+
+@pytest.mark.short
+def test_held_intermediates(rng: np.random.Generator) -> None:
+    """A costly one becomes an output of the kernel that needs it; a cheap one is computed again."""
+    a, b = tensors(rng, (64, 64), (64, 64))
+    x, y = a.numpy(), b.numpy()
+    wt.synchronize()
+    before = wt.stats()["dispatches"]
+    s = (a * b).sum(axis=1)
+    (s * 2 + 1).eval()
+    assert wt.stats()["dispatches"] - before == 1
+    assert dispatches(lambda: s) == 0, "the sum was written beside its reader"
+    near(s, (x.astype(np.float64) * y).sum(1), ops=8)
+    before = wt.stats()["dispatches"]
+    p = a @ b
+    wt.relu(p - 60).eval()
+    assert wt.stats()["dispatches"] - before == 1
+    assert dispatches(lambda: p) == 0
+    near(p, x.astype(np.float64) @ y, ops=8)
+    before = wt.stats()["dispatches"]
+    cheap = a + b
+    doubled = (cheap * 2).eval()
+    assert wt.stats()["dispatches"] - before == 1
+    near(cheap, x + y)
+    near(doubled, (x + y) * 2)
+
+
+def test_what_is_dropped_is_not_computed(rng: np.random.Generator) -> None:
+    a, b = tensors(rng, (64, 64), (64, 64))
+
+    def lost() -> wt.Tensor:
+        for _ in range(5):
+            (a @ b).sum()
+        gc.collect()
+        return a + 1
+
+    assert dispatches(lost) == 1
+
+
+@pytest.mark.short
+def test_reading_the_loss_adds_no_matmul(rng: np.random.Generator) -> None:
+    """A training step with explicit gradients: the forward pass is shared, read or not."""
+    x, w1, b1, w2 = tensors(rng, (32, 20), (20, 16), (16,), (16, 5))
+    target = wt.asarray(np.eye(5, dtype=np.float32)[rng.integers(0, 5, 32)])
+
+    def step(read: bool) -> tuple[list[Array], int, int]:
+        wt.synchronize()
+        before = wt.stats()["dispatches"]
+        h = wt.relu(x @ w1 * 0.01 + b1)
+        p = (h @ w2 * 0.1).softmax(axis=-1)
+        loss = -(target * p.log()).sum(axis=1).mean()
+        if read:
+            loss.item()
+        d = (p - target) / 32
+        gw2 = h.T @ d
+        dh = (d @ w2.T) * (h > 0)
+        gw1, gb1 = x.T @ dh, dh.sum(axis=0)
+        products = wt.explain(gw1).count("\n  matmul") if read else 0
+        wt.eval(gw1, gb1, gw2)
+        count = wt.stats()["dispatches"] - before
+        return [g.numpy() for g in (gw1, gb1, gw2, loss)], count, products
+
+    silent, quiet, _ = step(False)
+    told, loud, products = step(True)
+    assert products == 3, "after the loss is read only the backward products are left"
+    assert loud <= quiet + 1
+    for i, (one, other) in enumerate(zip(silent, told, strict=True)):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6, err_msg=str(i))
+
+
+def test_many_kept_losses_pin_nothing(rng: np.random.Generator) -> None:
+    a = tensors(rng, (200, 100))[0]
+    kept = []
+    wt.synchronize()
+    for i in range(300):
+        kept.append(((a + i) * 0.5).mean())
+        if i == 100:
+            wt.synchronize()
+            before = wt.stats()["live_bytes"]
+    wt.synchronize()
+    assert wt.stats()["live_bytes"] - before < 300 * 1024
+    base = a.numpy().mean(dtype=np.float64)
+    for i in (0, 57, 299):
+        assert kept[i].item() == pytest.approx((base + i) / 2, rel=1e-5)
+
+
+def test_deferred_values_keep_what_they_read(rng: np.random.Generator) -> None:
+    """A held cheap value waits, while its operands change hands and are written in place."""
+    a = np.abs(random_array(rng, (500,)))
+    x = wt.asarray(a)
+    waiting = x * 2 + 1
+    (x + 5).eval()
+    x += 1
+    x *= 3
+    x.eval()
+    x[::2] = 0
+    x.eval()
+    near(waiting, a * 2 + 1, ops=3)
+    expected = (a + 1) * 3
+    expected[::2] = 0
+    near(x, expected, ops=3)
+
+
+# ---- donation ----------------------------------------------------------------------------------
+
+
+@pytest.mark.short
+def test_donation_in_place(rng: np.random.Generator) -> None:
+    a = random_array(rng, (4096,))
+    x = wt.asarray(a)
+    x += 1
+    x.eval()
+    before = wt.stats()["live_bytes"]
+    expected = a + np.float32(1)
+    for i in range(20):
+        x *= 1.5
+        x -= 0.25
+        expected = expected * np.float32(1.5) - np.float32(0.25)
+        if i % 3 == 0:
+            x.eval()
+    near(x, expected, ops=100)
+    assert wt.stats()["live_bytes"] <= before + 4096 * 4 + 1024
+
+
+def test_donation_respects_other_readers(rng: np.random.Generator) -> None:
+    a = random_array(rng, (64, 64))
+    x = wt.asarray(a)
+    view = x[3]
+    other = x
+    x = x + 1
+    x += other.T
+    x.eval()
+    near(x, a + 1 + a.T, ops=3)
+    check(other, a)
+    check(view, a[3])
+    y = wt.asarray(a)
+    y += y.T
+    y.eval()
+    near(y, a + a.T)
+    z = wt.asarray(a) * 2
+    z.eval()
+    z += z[::-1]
+    near(z, a * 2 + (a * 2)[::-1])
+    u = wt.asarray(a) @ wt.asarray(a)
+    u -= u.sum(axis=0)
+    p = a.astype(np.float64) @ a
+    np.testing.assert_allclose(u.numpy(), p - p.sum(axis=0), rtol=1e-4, atol=1e-3)
+
+
+def test_donation_of_smaller_and_other_dtypes(rng: np.random.Generator) -> None:
+    a = random_array(rng, (100,), "int32")
+    x = wt.asarray(a)
+    y = x.astype("float32") * 0.5
+    del x
+    near(y, a * np.float32(0.5))
+    b = wt.asarray(a)[10:50]  # the rest of its buffer is dead
+    b = b * 2
+    b.eval()
+    check(b, a[10:50] * 2)
+    m = wt.asarray(a) > 3
+    m = ~m
+    m.eval()
+    check(m, ~(a > 3))
+
+
+# ---- limits ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [7, 8, 9, 31, 32, 33, 70])
+def test_more_inputs_than_bindings(count: int, rng: np.random.Generator) -> None:
+    arrays = [random_array(rng, (5, 6)) for _ in range(count)]
+    parts = [wt.asarray(a) for a in arrays]
+    total = parts[0]
+    for i, p in enumerate(parts[1:]):
+        total = total + p * (i + 2)
+    expected = arrays[0].astype(np.float64)
+    for i, a in enumerate(arrays[1:]):
+        expected = expected + a * np.float64(i + 2)
+    magnitude = sum(np.abs(a) * (i + 2) for i, a in enumerate(arrays))
+    check(total, expected, allowed=1e-5 * magnitude)
+    x, y = tensors(rng, (5, 5), (5, 6))
+    result = x @ y + total
+    for p in parts:
+        result = result + p
+    e = x.numpy().astype(np.float64) @ y.numpy() + expected + sum(arrays)
+    check(result, e, allowed=1e-5 * (magnitude * 2 + 10))
+
+
+def test_epilogue_that_reads_both_operands_and_fills_every_binding(
+    rng: np.random.Generator,
+) -> None:
+    """A product's own bindings count: an epilogue reads them again, and as many others as fit."""
+    a = random_array(rng, (8, 8))
+    x = wt.asarray(a)
+    for count in (3, 4, 5, 6, 7, 27, 28, 29, 30, 31):
+        others = [random_array(rng, (8, 8)) for _ in range(count)]
+        result, expected = x @ x, a.astype(np.float64) @ a
+        for o in others:
+            result, expected = result + wt.asarray(o), expected + o
+        result, expected = result + x, expected + a
+        check(result, expected, allowed=1e-4, name=str(count))
+
+
+@pytest.mark.short
+def test_wide_graph(rng: np.random.Generator) -> None:
+    """500 inputs in one sum, as a chain and as a tree."""
+    arrays = [random_array(rng, (3, 4), "int32") for _ in range(500)]
+    parts = [wt.asarray(a) for a in arrays]
+    with setting(flush_nodes=100_000):
+        total = parts[0]
+        for p in parts[1:]:
+            total = total + p
+        level = parts
+        while len(level) > 1:
+            level = [
+                level[i] + level[i + 1] if i + 1 < len(level) else level[i]
+                for i in range(0, len(level), 2)
+            ]
+        check(total, sum(arrays))
+        check(level[0], sum(arrays))
+
+
+@pytest.mark.short
+def test_deep_chain(rng: np.random.Generator) -> None:
+    a = random_array(rng, (50,), "int32")
+    x = wt.asarray(a)
+    for i in range(10_000):
+        x = x + (i % 7)
+    check(x, a + np.int32(sum(i % 7 for i in range(10_000))))
+
+
+@pytest.mark.slow
+def test_deep_chain_in_one_flush(rng: np.random.Generator) -> None:
+    a = random_array(rng, (50,), "int32")
+    with setting(flush_nodes=1_000_000):
+        x = wt.asarray(a)
+        held = []
+        for i in range(10_000):
+            x = x + (i % 7)
+            if i % 1000 == 0:
+                held.append((i, x))
+        check(x, a + np.int32(sum(i % 7 for i in range(10_000))))
+        for i, h in held:
+            check(h, a + np.int32(sum(j % 7 for j in range(i + 1))))
+
+
+def test_shared_operands_do_not_explode(rng: np.random.Generator) -> None:
+    a = random_array(rng, (16,), "int32")
+    x = wt.asarray(a)
+    for _ in range(60):
+        x = x + x
+    y = wt.asarray(a)
+    for _ in range(30):
+        y = y * y[::-1] - y
+    e = a.copy()
+    for _ in range(30):
+        e = e * e[::-1] - e
+    check(x, np.zeros_like(a))
+    check(y, e)
+
+
+def test_values_with_many_readers(rng: np.random.Generator) -> None:
+    a = random_array(rng, (20, 20))
+    x = wt.asarray(a)
+    base = wt.tanh(x * 0.1) + 1
+    readers = [base * i + base.T for i in range(12)]
+    sums = [r.sum(axis=i % 2) for i, r in enumerate(readers)]
+    e = np.tanh(a.astype(np.float64) * 0.1) + 1
+    wt.eval(*readers[::2], *sums[1::3])
+    for i, r in enumerate(readers):
+        near(r, e * i + e.T, ops=6)
+        near(sums[i], (e * i + e.T).sum(axis=i % 2), ops=20)
+
+
+# ---- circles -----------------------------------------------------------------------------------
+
+
+def test_groups_make_no_circle(rng: np.random.Generator) -> None:
+    """Values that would fuse both before and after something that cannot fuse with them."""
+    a, b = random_array(rng, (16, 16)), random_array(rng, (16, 16))
+    x, y = wt.asarray(a), wt.asarray(b)
+    d, g = a.astype(np.float64), b.astype(np.float64)
+
+    base = x * 2 + y
+    product = base @ y
+    result = base + product
+    e = (d * 2 + g) @ g + (d * 2 + g)
+    np.testing.assert_allclose(result.numpy(), e, rtol=1e-4, atol=1e-4)
+
+    total = (x * y).sum(axis=1)
+    other = wt.relu(total[:, None] + x) @ y
+    mixed = total * 2 + other[:, 0]
+    t = (d * g).sum(1)
+    o = np.maximum(t[:, None] + d, 0) @ g
+    np.testing.assert_allclose(mixed.numpy(), t * 2 + o[:, 0], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(total.numpy(), t, rtol=1e-4, atol=1e-4)
+
+    p = x @ y
+    s = p.softmax(axis=-1)
+    q = (s @ x) + p
+    r = (q.sum(axis=0) + p[0]) * s[1]
+    pe = d @ g
+    se = np.exp(pe - pe.max(1, keepdims=True))
+    se /= se.sum(1, keepdims=True)
+    qe = se @ d + pe
+    np.testing.assert_allclose(r.numpy(), (qe.sum(0) + pe[0]) * se[1], rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(q.numpy(), qe, rtol=1e-3, atol=1e-3)
+
+
+def test_normalisation_layers(rng: np.random.Generator) -> None:
+    a = random_array(rng, (10, 33))
+    x = wt.asarray(a)
+    for held in (False, True):
+        mean = x.mean(axis=1, keepdims=True)
+        centred = x - mean
+        variance = centred.square().mean(axis=1, keepdims=True)
+        y = centred / (variance + 1e-5).sqrt() * 2 + 1
+        if not held:
+            del mean, centred, variance
+        d = a.astype(np.float64)
+        c = d - d.mean(1, keepdims=True)
+        e = c / np.sqrt((c * c).mean(1, keepdims=True) + 1e-5) * 2 + 1
+        np.testing.assert_allclose(y.numpy(), e, rtol=1e-4, atol=1e-5)
+
+
+# ---- settings ----------------------------------------------------------------------------------
+
+
+@pytest.mark.short
+def test_without_fusion(rng: np.random.Generator) -> None:
+    a, b = random_array(rng, (12, 20)), random_array(rng, (12, 20))
+    x, y = wt.asarray(a), wt.asarray(b)
+
+    def program() -> list[wt.Tensor]:
+        s = (x * y + 1).abs().sqrt()
+        return [s, s.sum(axis=0), s.softmax(axis=-1) * 2, (s @ s.T) - 1, wt.where(s > 1, s, x)]
+
+    fused = [t.numpy() for t in program()]
+    with setting(max_fusion=1):
+        assert dispatches(lambda: (x * y + 1).abs().sqrt()) == 4
+        apart = [t.numpy() for t in program()]
+    for one, other in zip(fused, apart, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+    for limit in (2, 3, 7):
+        with setting(max_fusion=limit):
+            for one, t in zip(fused, program(), strict=True):
+                np.testing.assert_allclose(one, t.numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_flushing_often_changes_nothing(rng: np.random.Generator) -> None:
+    a = random_array(rng, (30,), "int32")
+
+    def program() -> wt.Tensor:
+        x = wt.asarray(a)
+        held = []
+        for i in range(40):
+            x = x * 3 - i
+            if i % 5 == 0:
+                held.append(x)
+        return sum(held[1:], held[0]) + x
+
+    expected = program().numpy()
+    for nodes in (1, 2, 5, 17):
+        with setting(flush_nodes=nodes):
+            check(program(), expected, name=str(nodes))
+
+
+def test_plans_and_pipelines_do_not_grow(rng: np.random.Generator) -> None:
+    def run(n: int, scale: float) -> None:
+        x = wt.asarray(random_array(rng, (n, 8)))
+        wt.softmax(x * scale + 1).sum(axis=0).eval()
+
+    for n in (5, 6, 7, 8):
+        run(n, 0.5)
+    wt.synchronize()
+    before = wt.stats()
+    for i in range(30):
+        run(5 + i % 4, 0.1 * i)
+    wt.synchronize()
+    after = wt.stats()
+    assert after["pipelines"] == before["pipelines"]
+    assert after["live_plans"] == before["live_plans"]

@@ -1,0 +1,385 @@
+"""Views and assignment: no copies, NumPy's elements, and handles that change without their views."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wgtensor as wt
+from helpers import dispatches, random_array
+from tolerances import check
+
+Array = np.ndarray[Any, Any]
+
+
+# ---- chains of views ---------------------------------------------------------------------------
+
+
+@st.composite
+def slices(draw: st.DrawFn, size: int) -> slice:
+    step = draw(st.sampled_from([1, 1, 2, 3, -1, -1, -2]))
+    start = draw(st.one_of(st.none(), st.integers(-size - 1, size + 1)))
+    stop = draw(st.one_of(st.none(), st.integers(-size - 1, size + 1)))
+    return slice(start, stop, step)
+
+
+@st.composite
+def keys(draw: st.DrawFn, shape: tuple[int, ...], zero_size: bool = True) -> tuple[Any, ...]:
+    """A basic index into `shape`."""
+    items: list[Any] = []
+    for size in shape[: draw(st.integers(0, len(shape)))]:
+        if size and draw(st.integers(0, 3)) == 0:
+            items.append(draw(st.integers(-size, size - 1)))
+        else:
+            s = draw(slices(size))
+            items.append(s if zero_size or len(range(*s.indices(size))) else slice(None))
+    if draw(st.integers(0, 3)) == 0:
+        items.insert(draw(st.integers(0, len(items))), None)
+    if draw(st.integers(0, 3)) == 0 and len([i for i in items if i is not None]) <= len(shape):
+        items.append(...)
+    return tuple(items)
+
+
+@st.composite
+def shapes_of(draw: st.DrawFn, total: int) -> tuple[int, ...]:
+    """A shape with `total` elements."""
+    shape: list[int] = []
+    rest = total
+    for _ in range(draw(st.integers(0, 3))):
+        divisors = [d for d in range(1, rest + 1) if rest % d == 0][:12] or [0]
+        d = draw(st.sampled_from(divisors))
+        shape.append(d)
+        rest = rest // d if d else 0
+    shape.append(rest if total else draw(st.integers(0, 3)))
+    if total == 0 and 0 not in shape:
+        shape.append(0)
+    return tuple(shape)
+
+
+def step(draw: Any, a: Array, t: wt.Tensor) -> tuple[Array, wt.Tensor, str]:
+    """One view of both, and its program text."""
+    kind = draw(
+        st.sampled_from(["index", "index", "permute", "reshape", "broadcast", "expand", "squeeze"])
+    )
+    if kind == "index":
+        key = draw(keys(a.shape))
+        return a[key], t[key], f"[{key}]"
+    if kind == "permute":
+        axes = tuple(draw(st.permutations(range(a.ndim))))
+        return a.transpose(axes), wt.permute_dims(t, axes), f".transpose({axes})"
+    if kind == "reshape":
+        shape = draw(shapes_of(a.size))
+        return a.reshape(shape), t.reshape(shape), f".reshape({shape})"
+    if kind == "broadcast":
+        lead = tuple(draw(st.lists(st.integers(1, 3), max_size=1)))
+        shape = (*lead, *(draw(st.sampled_from([1, 2, 3])) if d == 1 else d for d in a.shape))
+        if np.prod(shape) > 5000 or len(shape) > 8:
+            return a, t, ""
+        return np.broadcast_to(a, shape), t.broadcast_to(shape), f".broadcast_to({shape})"
+    if kind == "expand":
+        axis = draw(st.integers(-a.ndim - 1, a.ndim))
+        if a.ndim > 6:
+            return a, t, ""
+        return np.expand_dims(a, axis), wt.expand_dims(t, axis=axis), f".expand_dims({axis})"
+    return a.squeeze(), wt.squeeze(t), ".squeeze()"
+
+
+def source(kind: str, base: Array) -> wt.Tensor:
+    """The same elements as a leaf, as a value that waits, or as one that a kernel made."""
+    t = wt.asarray(base)
+    if kind == "leaf":
+        return t
+    waiting = wt.where(t == t, t, t)
+    return waiting if kind == "pending" else waiting.eval()
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_chains_of_views(data: st.DataObject) -> None:
+    dtype = data.draw(st.sampled_from(["float32", "int32", "bool"]))
+    shape = tuple(data.draw(st.lists(st.sampled_from([1, 2, 3, 4, 5, 8]), max_size=4)))
+    base = random_array(np.random.default_rng(data.draw(st.integers(0, 99))), shape, dtype)
+    kind = data.draw(st.sampled_from(["leaf", "pending", "computed"]))
+    a: Array = base
+    t = source(kind, base)
+    text = f"{kind} {dtype}{shape}"
+    for _ in range(data.draw(st.integers(1, 5))):
+        a, t, more = step(data.draw, a, t)
+        text += more
+        assert t.shape == a.shape, text
+    if data.draw(st.booleans()):
+        check(t, a, name=text)
+    other = t if dtype == "bool" else t + t
+    check(other, a if dtype == "bool" else a + a, name=text + " twice")
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_assignment(data: st.DataObject) -> None:
+    dtype = data.draw(st.sampled_from(["float32", "int32", "uint32", "bool"]))
+    shape = tuple(data.draw(st.lists(st.sampled_from([1, 2, 3, 5, 8]), min_size=1, max_size=3)))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    kind = data.draw(st.sampled_from(["leaf", "pending", "computed"]))
+    a = random_array(rng, shape, dtype)
+    t = source(kind, a)
+    a = a.copy()
+    text = f"{kind} {dtype}{shape}"
+    views: list[tuple[Array, wt.Tensor]] = []
+    for _ in range(data.draw(st.integers(1, 4))):
+        key = data.draw(keys(shape))
+        target = a[key]
+        form = data.draw(st.sampled_from(["scalar", "full", "row", "self", "tensor"]))
+        value: Any
+        host: Any
+        if form == "scalar":
+            value = host = (True if dtype == "bool" else 7) if data.draw(st.booleans()) else 0
+        elif form == "self" and target.ndim:
+            flip = (slice(None, None, -1),)
+            host, value = target[flip].copy(), t[key][flip]
+        elif form == "row" and target.ndim > 1:
+            host = random_array(rng, target.shape[-1:], dtype)
+            value = wt.asarray(host)
+        elif form == "tensor":
+            host = random_array(rng, target.shape, dtype)
+            value = wt.where(wt.asarray(host) == wt.asarray(host), wt.asarray(host), 0)
+            value = value if dtype != "bool" else wt.asarray(host)
+        else:
+            host = value = random_array(rng, target.shape, dtype)
+        views.append((a.copy(), t[...]))
+        a[key] = host
+        t[key] = value
+        text += f"; [{key}] = {form}"
+    if data.draw(st.booleans()):
+        views.reverse()
+    for i, (before, view) in enumerate(views):
+        check(view, before, name=f"{text}: view {i}")
+    check(t, a, name=text)
+
+
+# ---- named cases -------------------------------------------------------------------------------
+
+
+@pytest.mark.short
+@pytest.mark.parametrize("kind", ["leaf", "pending", "computed"])
+def test_views_run_no_kernel(kind: str, rng: np.random.Generator) -> None:
+    a = random_array(rng, (4, 6, 8))
+    t = source(kind, a).eval()
+    views = [
+        t.T,
+        t.mT,
+        t[1:, ::2, None],
+        t[::-1],
+        t[..., 3],
+        t.reshape(24, 8),
+        t.reshape(-1),
+        wt.permute_dims(t, (2, 0, 1)),
+        t.broadcast_to((3, 4, 6, 8)),
+        wt.expand_dims(t, axis=(0, -1)),
+        wt.squeeze(t[:1]),
+        t[1][2],
+    ]
+    assert dispatches(lambda: views) == 0
+    expected = [
+        a.T,
+        a.swapaxes(-1, -2),
+        a[1:, ::2, None],
+        a[::-1],
+        a[..., 3],
+        a.reshape(24, 8),
+        a.reshape(-1),
+        a.transpose(2, 0, 1),
+        np.broadcast_to(a, (3, 4, 6, 8)),
+        np.expand_dims(a, (0, -1)),
+        a[:1].squeeze(),
+        a[1][2],
+    ]
+    for i, (view, e) in enumerate(zip(views, expected, strict=True)):
+        check(view, e, name=str(i))
+
+
+@pytest.mark.short
+def test_overlapping_assignment(rng: np.random.Generator) -> None:
+    for dtype in ("float32", "int32", "bool"):
+        for forward in (True, False):
+            a = random_array(rng, (70,), dtype)
+            x = wt.asarray(a)
+            if forward:
+                x[1:] = x[:-1]
+                a[1:] = a[:-1].copy()
+            else:
+                x[:-1] = x[1:]
+                a[:-1] = a[1:].copy()
+            check(x, a, name=f"{dtype} {forward}")
+    a = random_array(rng, (40,))
+    x = wt.asarray(a)
+    x[::2] = x[1::2][::-1]
+    a[::2] = a[1::2][::-1].copy()
+    check(x, a)
+    a = random_array(rng, (9, 9))
+    x = wt.asarray(a)
+    x[...] = x.T
+    check(x, a.T)
+    y = wt.asarray(a) * 2  # pending base, the value reads it
+    y[2:] = y[:-2]
+    doubled = a * 2
+    doubled[2:] = doubled[:-2].copy()
+    check(y, doubled)
+
+
+@pytest.mark.short
+@pytest.mark.parametrize("kind", ["leaf", "pending", "computed"])
+def test_a_handle_changes_and_its_views_do_not(kind: str, rng: np.random.Generator) -> None:
+    a = random_array(rng, (6, 7))
+    x = source(kind, a)
+    name = x
+    view, row, doubled, copied = x[1:, ::-1], x[2], x * 2, x.copy()
+    x[...] = 5.0
+    x[0] = wt.asarray(a[3])
+    x += 1
+    x[:, 1:3] *= 2
+    after = np.full_like(a, 5)
+    after[0] = a[3]
+    after += 1
+    after[:, 1:3] *= 2
+    check(name, after)
+    check(view, a[1:, ::-1])
+    check(row, a[2])
+    check(doubled, a * 2)
+    check(copied, a)
+    saved = x[0]
+    x -= x
+    check(x, np.zeros_like(a))
+    check(saved, after[0])
+
+
+def test_in_place_chains_keep_what_was_read_before(rng: np.random.Generator) -> None:
+    a = random_array(rng, (33,))
+    x = wt.asarray(a)
+    history = []
+    for i in range(12):
+        x += i
+        history.append((x[::2], (a[::2] + sum(range(i + 1), start=np.float32(0)))))
+        if i % 4 == 3:
+            x.eval()
+    for view, expected in history:
+        np.testing.assert_allclose(view.numpy(), expected, rtol=1e-5, atol=1e-4)
+
+
+def test_many_small_assignments(rng: np.random.Generator) -> None:
+    """Element by element and row by row: hundreds of them, read at the end."""
+    expected = random_array(rng, (20, 15))
+    x = wt.zeros((20, 15))
+    for i in range(20):
+        for j in range(0, 15, 3):
+            x[i, j] = float(expected[i, j])
+    for j in range(15):
+        if j % 3:
+            x[:, j] = wt.asarray(expected[:, j])
+    check(x, expected)
+
+
+@pytest.mark.short
+def test_assignment_casts_and_broadcasts(rng: np.random.Generator) -> None:
+    x = wt.zeros((3, 4), dtype="int32")
+    x[1] = wt.asarray(np.array([1.9, -1.9, 2.0, 0.0], np.float32))
+    x[2, ::2] = True
+    x[0] = np.array([[7]], np.int32)
+    check(x, np.array([[7, 7, 7, 7], [1, -1, 2, 0], [1, 0, 1, 0]], np.int32))
+    b = wt.zeros((9,), dtype="bool")
+    b[3:5] = True
+    b[::-4] = wt.asarray(np.array([0.0, 2.0, -1.0], np.float32))
+    check(b, np.array([True, 0, 0, True, True, 0, 0, 0, 0], np.bool_))
+    b[:] = 0
+    check(b, np.zeros(9, np.bool_))
+    x[...] = np.arange(12, dtype=np.int32).reshape(1, 1, 3, 4)
+    check(x, np.arange(12, dtype=np.int32).reshape(3, 4))
+    x[:0] = 3
+    x[1:1, 2] = wt.zeros((0,), dtype="int32")
+    check(x, np.arange(12, dtype=np.int32).reshape(3, 4))
+    s = wt.asarray(np.float32(2))
+    s[...] = 4
+    s[()] = s + 1
+    assert s.item() == 5
+
+
+@pytest.mark.short
+def test_reshape_copies_only_where_strides_cannot_tell(rng: np.random.Generator) -> None:
+    a = random_array(rng, (4, 6))
+    t = wt.asarray(a)
+    for made, expected, kernels in [
+        (lambda: t.reshape(2, 2, 6), a.reshape(2, 2, 6), 0),
+        (lambda: t.T.reshape(6, 2, 2), a.T.reshape(6, 2, 2), 0),
+        (lambda: t[::-1].reshape(4, 3, 2), a[::-1].reshape(4, 3, 2), 0),
+        (lambda: t[:, ::2].reshape(4, 3, 1), a[:, ::2].reshape(4, 3, 1), 0),
+        (lambda: t[:, ::2].reshape(12), a[:, ::2].reshape(12), 0),
+        (lambda: t.T.reshape(24), a.T.reshape(24), 1),
+        (lambda: t[:, :3].reshape(-1), a[:, :3].reshape(-1), 1),
+        (lambda: t.broadcast_to((2, 4, 6)).reshape(48), np.stack([a, a]).reshape(48), 1),
+    ]:
+        assert dispatches(made) == kernels
+        check(made(), expected)
+
+
+def test_a_view_of_a_view_is_one_view(rng: np.random.Generator) -> None:
+    """Thousands of views stand for one: nothing piles up."""
+    a = random_array(rng, (8, 8))
+    t = wt.asarray(a) + 0
+    for _ in range(2001):
+        t = t.T[::-1]
+    e = a
+    for _ in range(2001 % 4):
+        e = e.T[::-1]
+    check(t, e)
+
+
+def test_iteration_and_nested_indexing(rng: np.random.Generator) -> None:
+    a = random_array(rng, (3, 4, 5))
+    t = wt.asarray(a)
+    for x, y in zip(t, a, strict=True):
+        for u, v in zip(x[:, ::-2], y[:, ::-2], strict=True):
+            check(u, v)
+    assert t[1, 2, 3].item() == a[1, 2, 3]
+    assert t[-1, ..., -1].shape == (4,)
+    assert t[None, 1:1].shape == (1, 0, 4, 5)
+    assert t[np.int64(1), np.int32(-1)].shape == (5,)
+
+
+@pytest.mark.short
+def test_empty_and_zero_dimensional() -> None:
+    e = wt.zeros((3, 0, 2))
+    for view in (e.T, e.reshape(0), e[1:], e[:, :, ::-1], e.broadcast_to((4, 3, 0, 2)), e.mT):
+        assert view.size == 0
+        assert view.numpy().shape == view.shape
+    assert e.reshape(0, 7).shape == (0, 7)
+    s = wt.asarray(np.float32(3))
+    for view in (s.reshape(1, 1), s[None], s[...], s.T, s.broadcast_to((2, 2)), wt.squeeze(s)):
+        assert set(view.numpy().reshape(-1).tolist()) == {3.0}
+    assert s[...].shape == ()
+
+
+def test_twelve_dimensions(rng: np.random.Generator) -> None:
+    a = random_array(rng, (2,) * 12)
+    t = wt.asarray(a)
+    order = tuple(np.random.default_rng(1).permutation(12).tolist())
+    check(wt.permute_dims(t, order) + 1, a.transpose(order) + 1)
+    with pytest.raises(wt.ShapeError, match="12 dimensions"):
+        t[None]
+
+
+def test_bools_at_odd_offsets(rng: np.random.Generator) -> None:
+    a = random_array(rng, (7, 13), "bool")
+    t = wt.asarray(a)
+    for key in (
+        (slice(1, None), slice(1, 6)),
+        (3, slice(2, 9)),
+        (slice(None), 5),
+        (slice(None, None, -2), slice(1, None, 3)),
+        (2, 3),
+    ):
+        check(t[key], a[key], name=str(key))
+        check(wt.logical_not(t[key]), ~a[key], name=str(key))
+        check(t[key].sum(), a[key].sum().astype(np.int32), name=str(key))
