@@ -45,6 +45,7 @@ constexpr Variant kVariants[] = {
     {"128x128x16_16x8_e", 128, 128, 16, 16, 8, 1, 8, 4, 16, kGpuFlags | kEmitLoop},
     {"128x128x8_16x8", 128, 128, 8, 16, 8, 1, 8, 4, 8, kGpuFlags},
     {"128x128x16_8x16", 128, 128, 16, 8, 16, 1, 8, 4, 16, kGpuFlags},
+    {"128x128x16_8x16_e", 128, 128, 16, 8, 16, 1, 8, 4, 16, kGpuFlags | kEmitLoop},
     {"128x128x16_8x8", 128, 128, 16, 8, 8, 1, 8, 4, 16, kGpuFlags},
     {"256x64x8_16x8_d", 256, 64, 8, 16, 8, 1, 8, 4, 8, kGpuFlags | kTwoStages},
     {"128x64x16_8x8", 128, 64, 16, 8, 8, 1, 8, 4, 16, kGpuFlags},
@@ -79,7 +80,8 @@ struct Choice {
   const char* name;
   int64_t workgroups;
 };
-constexpr Choice kGpu[] = {{"128x128x16_16x8", 256}, {"64x64x16_8x8", 256}, {"32x32x32_4x4_s4", 0}};
+constexpr Choice kGpu[] = {
+    {"128x128x16_8x16_e", 256}, {"64x64x16_8x8_e", 256}, {"32x32x32_4x4_s4", 0}};
 
 int choose_gpu(const rt::Limits& limits, const MatmulProblem& p) {
   for (const Choice& c : kGpu) {
