@@ -359,10 +359,9 @@ def test_numbers_and_sequences(value: Any, dtype: str, expected: Any) -> None:
         (2**70, OverflowError),
         (np.zeros((1,) * 13, np.float32), wt.ShapeError),
     ],
-    ids=str,
 )
 def test_foreign_objects_are_typed_errors(value: Any, error: type[Exception]) -> None:
-    with pytest.raises(error, match=r"^(\[asarray\]|tensors have at most)"):
+    with pytest.raises(error, match=r"^\[asarray\]"):
         wt.asarray(value)
     assert wt.asarray(1).item() == 1
 

@@ -18,6 +18,9 @@ Dims to_dims(const char* op, py::handle o) {
     if (!PyIndex_Check(item.ptr()) || PyBool_Check(item.ptr()))
       raise(ErrorKind::type, std::string("[") + op + "] a shape is an int or a sequence of ints, not " +
                                  py::cast<std::string>(py::repr(o)));
+    if (d.size() == kMaxRank)
+      raise(ErrorKind::shape, std::string("[") + op + "] tensors have at most " + std::to_string(kMaxRank) +
+                                  " dimensions: " + py::cast<std::string>(py::repr(o)));
     d.push_back(py::cast<int64_t>(py::int_(py::reinterpret_borrow<py::object>(item))));
   };
   if (PyIndex_Check(o.ptr())) {

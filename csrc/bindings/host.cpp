@@ -15,6 +15,9 @@ constexpr uint64_t kCopyBelow = 64 << 10;  // bytes; smaller arrays are copied a
 Tensor from_array(py::array a, py::handle dtype, py::handle device) {
   DType t = to_dtype(dtype);
   if (a.itemsize() != info(t).size) internal_error("from_array: item size");
+  if (a.ndim() > kMaxRank)
+    raise(ErrorKind::shape, "[asarray] an array of " + std::to_string(a.ndim()) + " dimensions: tensors have at most " +
+                                std::to_string(kMaxRank) + " dimensions");
   Dims shape, strides;
   for (py::ssize_t i = 0; i < a.ndim(); ++i) {
     shape.push_back(a.shape(i));

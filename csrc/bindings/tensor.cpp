@@ -90,6 +90,8 @@ Dims checked_shape(const std::string& op, py::handle o) {
   Dims d = to_dims(op.c_str(), o);
   for (int64_t n : d)
     if (n < 0) raise(ErrorKind::value, "[" + op + "] negative size in shape " + to_string(d));
+  if (numel(d) >= (int64_t{1} << 32))
+    raise(ErrorKind::unsupported, "[" + op + "] a tensor of shape " + to_string(d) + " has 2^32 elements or more: split it");
   return d;
 }
 

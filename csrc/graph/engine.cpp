@@ -84,15 +84,16 @@ rt::Lock Engine::try_lock_for_node() {
 // ---- nodes ----------------------------------------------------------------------------------
 
 namespace {
-void check_count(const Dims& shape) {
+void check_count(const char* op, const Dims& shape) {
   if (numel(shape) >= (int64_t{1} << 32))
-    raise(ErrorKind::unsupported,
-          "a tensor of shape " + to_string(shape) + " has 2^32 elements or more: split it");
+    raise(ErrorKind::unsupported, std::string("[") + op + "] a result of shape " +
+                                      to_string(shape) +
+                                      " has 2^32 elements or more: split it");
 }
 }  // namespace
 
-NodeRef Engine::make(NodeKind kind, DType dtype, const Dims& shape) {
-  check_count(shape);
+NodeRef Engine::make(NodeKind kind, DType dtype, const Dims& shape, const char* op) {
+  check_count(op, shape);
   if (++since_collect_ >= kCollectEvery) collect();  // also where nothing is ever flushed
   Node* n;
   if (spare_.empty()) {
@@ -162,20 +163,20 @@ void Engine::flush_if_due() {
 }
 
 NodeRef Engine::leaf(DType dtype, const Dims& shape, rt::BufferRef buffer) {
-  NodeRef n = make(NodeKind::leaf, dtype, shape);
+  NodeRef n = make(NodeKind::leaf, dtype, shape, "asarray");
   n->layout = {contiguous_strides(shape), 0};
   n->buffer = std::move(buffer);
   return n;
 }
 
 NodeRef Engine::empty(DType dtype, const Dims& shape) {
-  check_count(shape);
+  check_count("empty", shape);
   uint64_t bytes = static_cast<uint64_t>(numel(shape)) * static_cast<uint64_t>(info(dtype).size);
   return leaf(dtype, shape, device().allocate(std::max<uint64_t>(bytes, 4)));
 }
 
 NodeRef Engine::fill(DType dtype, const Dims& shape, uint32_t bits) {
-  NodeRef n = make(NodeKind::fill, dtype, shape);
+  NodeRef n = make(NodeKind::fill, dtype, shape, "full");
   n->bits = bits;
   n->deferred = true;
   enqueue(*n);
@@ -183,7 +184,7 @@ NodeRef Engine::fill(DType dtype, const Dims& shape, uint32_t bits) {
 }
 
 NodeRef Engine::iota(DType dtype, int64_t count, uint32_t start, uint32_t step) {
-  NodeRef n = make(NodeKind::iota, dtype, Dims{count});
+  NodeRef n = make(NodeKind::iota, dtype, Dims{count}, "arange");
   n->bits = start;
   n->step = step;
   n->deferred = true;
@@ -193,7 +194,7 @@ NodeRef Engine::iota(DType dtype, int64_t count, uint32_t start, uint32_t step) 
 
 NodeRef Engine::map(OpId op, DType dtype, const Dims& shape, const NodeRef* inputs, int arity) {
   flush_if_due();
-  NodeRef n = make(NodeKind::map, dtype, shape);
+  NodeRef n = make(NodeKind::map, dtype, shape, op_info(op).name);
   n->op = op;
   for (int i = 0; i < arity; ++i) {
     settle(*inputs[i]);
@@ -212,7 +213,7 @@ NodeRef Engine::view(const NodeRef& base, const Dims& shape, const Layout& layou
   settle(*base);
   NodeRef source = base->kind == NodeKind::view ? base->inputs[0] : base;
   bool leaf = source->kind == NodeKind::leaf;
-  NodeRef n = make(leaf ? NodeKind::leaf : NodeKind::view, base->dtype, shape);
+  NodeRef n = make(leaf ? NodeKind::leaf : NodeKind::view, base->dtype, shape, "view");
   n->layout = layout;
   if (leaf) {
     n->buffer = source->buffer;
@@ -229,7 +230,7 @@ NodeRef Engine::reduce(ReduceOp op, const NodeRef& input, uint32_t axes) {
   Dims shape;
   for (int d = 0; d < input->shape.size(); ++d)
     if (!((axes >> d) & 1u)) shape.push_back(input->shape[d]);
-  NodeRef n = make(NodeKind::reduce, input->dtype, shape);
+  NodeRef n = make(NodeKind::reduce, input->dtype, shape, reduce_name(op));
   n->reduce = op;
   n->axes = axes;
   set_input(*n, 0, input);
@@ -240,7 +241,7 @@ NodeRef Engine::reduce(ReduceOp op, const NodeRef& input, uint32_t axes) {
 NodeRef Engine::softmax(const NodeRef& input) {
   flush_if_due();
   settle(*input);
-  NodeRef n = make(NodeKind::softmax, input->dtype, input->shape);
+  NodeRef n = make(NodeKind::softmax, input->dtype, input->shape, "softmax");
   set_input(*n, 0, input);
   enqueue(*n);
   return n;
@@ -250,7 +251,7 @@ NodeRef Engine::matmul(const NodeRef& a, const NodeRef& b, const Dims& shape) {
   flush_if_due();
   settle(*a);
   settle(*b);
-  NodeRef n = make(NodeKind::matmul, a->dtype, shape);
+  NodeRef n = make(NodeKind::matmul, a->dtype, shape, "matmul");
   set_input(*n, 0, a);
   set_input(*n, 1, b);
   enqueue(*n);
@@ -266,7 +267,7 @@ NodeRef Engine::assign(const NodeRef& base, const NodeRef& value, const Layout& 
                (base->kind != NodeKind::leaf ||
                 (base->layout.offset == 0 && is_contiguous(base->shape, base->layout.strides)));
   NodeRef dense = plain ? base : map(OpId::copy, base->dtype, base->shape, &base, 1);
-  NodeRef n = make(NodeKind::assign, base->dtype, base->shape);
+  NodeRef n = make(NodeKind::assign, base->dtype, base->shape, "setitem");
   n->layout = layout;
   set_input(*n, 0, dense);
   set_input(*n, 1, value);

@@ -66,7 +66,7 @@ class Engine {
  private:
   Engine() = default;
   friend struct Node;
-  NodeRef make(NodeKind kind, DType dtype, const Dims& shape);
+  NodeRef make(NodeKind kind, DType dtype, const Dims& shape, const char* op);
   void set_input(Node& n, int i, const NodeRef& input);
   void enqueue(Node& n);
   void unlink(Node& n);

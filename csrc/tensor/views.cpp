@@ -16,6 +16,17 @@ Tensor make_view(const Tensor& t, const Dims& shape, const Layout& layout) {
   return Tensor(e.view(t.node(), shape, layout));
 }
 
+void check_rank(const char* op, int rank) {
+  if (rank > kMaxRank)
+    raise(ErrorKind::shape, std::string("[") + op + "] a result of " + std::to_string(rank) +
+                                " dimensions: tensors have at most " + std::to_string(kMaxRank) + " dimensions");
+}
+
+int result_rank(const std::vector<IndexItem>& items) {
+  auto kept = [](const IndexItem& i) { return i.what != IndexItem::integer; };
+  return static_cast<int>(std::count_if(items.begin(), items.end(), kept));
+}
+
 // Shape and layout of a basic index into what `from` lays out.
 void apply_index(const Layout& from, const std::vector<IndexItem>& items, Dims& shape, Layout& layout) {
   layout.offset = from.offset;
@@ -74,6 +85,7 @@ Tensor broadcast_to(const Tensor& t, const Dims& shape) {
 
 Tensor expand_dims(const Tensor& t, const std::vector<int64_t>& axes) {
   int rank = t.rank() + static_cast<int>(axes.size());
+  check_rank("expand_dims", rank);
   uint32_t mask = axes_mask("expand_dims", axes, rank);
   rt::Lock lock = t.engine().lock();
   Layout from = Engine::layout_of(*t.node()), to{Dims(), from.offset};
@@ -110,6 +122,7 @@ Tensor squeeze(const Tensor& t, const std::optional<std::vector<int64_t>>& axes)
 }
 
 Tensor index(const Tensor& t, const std::vector<IndexItem>& items) {
+  check_rank("getitem", result_rank(items));
   rt::Lock lock = t.engine().lock();
   Dims shape;
   Layout layout;
@@ -118,6 +131,7 @@ Tensor index(const Tensor& t, const std::vector<IndexItem>& items) {
 }
 
 Tensor index_assign(const Tensor& t, const std::vector<IndexItem>& items, const Operand& value) {
+  check_rank("setitem", result_rank(items));
   Engine& e = t.engine();
   if (is_bool(t.dtype())) {
     // Bools share words; single elements are written in a 32-bit form.
