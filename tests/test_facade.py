@@ -323,8 +323,30 @@ def test_settings() -> None:
     assert "max_fusion" in dir(wt.config)
     with pytest.raises(AttributeError, match="'no_such'"):
         wt.config.no_such = 1
-    with pytest.raises(ValueError, match="max_plans='many'"):
-        wt.config.max_plans = "many"
+    for name, value in (("max_plans", "many"), ("log", "loud"), ("limits", "tight")):
+        before = getattr(wt.config, name)
+        with pytest.raises(ValueError, match=f"(?i){name}='{value}'"):
+            setattr(wt.config, name, value)
+        assert getattr(wt.config, name) == before
+
+
+def test_settings_take_effect() -> None:
+    first = wt.default_device()
+    last = wt.devices()[-1]
+    chosen = wt.config.device
+    try:
+        wt.config.device = f"gpu:{last.index}"
+        assert wt.default_device() == last
+        wt.config.device = "voodoo"
+        with pytest.raises(wt.DeviceNotFoundError, match="voodoo"):
+            wt.ones(3)
+    finally:
+        wt.config.device = chosen
+    assert wt.default_device() == first
+    try:
+        wt.config.log = "error"
+    finally:
+        wt.config.log = "warning"
 
 
 def test_eval_and_stats() -> None:

@@ -1,6 +1,8 @@
 #include "base/settings.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 
 #include "base/errors.h"
@@ -33,6 +35,15 @@ std::string print(const std::string& v) { return v; }
 std::string print(bool v) { return v ? "1" : "0"; }
 std::string print(int v) { return std::to_string(v); }
 
+void check(const Settings& s) {
+  if (!s.limits.empty() && s.limits != "default")
+    raise(ErrorKind::value, "WGTENSOR_LIMITS='" + s.limits + "': expected 'default' or nothing");
+  constexpr const char* levels[] = {"off", "error", "warning", "info", "debug", "trace"};
+  if (std::find(std::begin(levels), std::end(levels), s.log) == std::end(levels))
+    raise(ErrorKind::value, "WGTENSOR_LOG='" + s.log +
+                                "': expected off, error, warning, info, debug or trace");
+}
+
 Settings from_environment() {
   Settings s;
 #define SETTING(type, name, default_value, env, help)          \
@@ -42,8 +53,7 @@ Settings from_environment() {
   }
 #include "base/settings.def"
 #undef SETTING
-  if (!s.limits.empty() && s.limits != "default")
-    raise(ErrorKind::value, "WGTENSOR_LIMITS='" + s.limits + "': expected 'default' or nothing");
+  check(s);
   return s;
 }
 
@@ -64,11 +74,20 @@ const std::vector<SettingInfo>& setting_list() {
 }
 
 void set_setting(const std::string& name, const std::string& value) {
-  Settings& s = settings();
-#define SETTING(type, field, ...) \
-  if (name == #field) return parse(name, value, s.field);
+  Settings changed = settings();
+  bool known = false;
+#define SETTING(type, field, ...)        \
+  if (name == #field) {                  \
+    parse(name, value, changed.field);   \
+    known = true;                        \
+  }
 #include "base/settings.def"
 #undef SETTING
+  if (known) {
+    check(changed);
+    settings() = changed;
+    return;
+  }
   raise(ErrorKind::value, "no setting is called '" + name + "'");
 }
 

@@ -6,9 +6,14 @@ from typing import Any
 
 from wgtensor import _core
 
+_LEVELS = ("off", "error", "warning", "info", "debug", "trace")
+
 
 class Config:
-    """Settings of this process; assigning one takes effect at once where the setting allows."""
+    """Settings of this process; assigning one takes effect at once.
+
+    Those that shape a device (limits, debug, max_pipelines) hold for devices made later.
+    """
 
     def __getattr__(self, name: str) -> Any:
         for setting, kind, *_ in _core.settings():
@@ -22,6 +27,10 @@ class Config:
             raise AttributeError(f"no setting is called {name!r}")
         text = str(int(value)) if isinstance(value, bool) else str(value)
         _core.set_setting(name, text)
+        if name == "device":
+            _core.set_default_device(None)
+        elif name == "log":
+            _core.set_log_level(_LEVELS.index(text))
 
     def __dir__(self) -> list[str]:
         return [row[0] for row in _core.settings()]
