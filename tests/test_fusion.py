@@ -24,7 +24,7 @@ def kernels(t: wt.Tensor) -> int:
     return int(wt.explain(t).split()[0])
 
 
-# ---- one dispatch ------------------------------------------------------------------------------
+# ---- one dispatch -------------------------------------------------------------------------------
 
 
 @pytest.mark.short
@@ -73,7 +73,7 @@ def test_explain_tells_kernels_and_reasons(rng: np.random.Generator) -> None:
     assert dispatches(lambda: p) == 0
 
 
-# ---- what is held ------------------------------------------------------------------------------
+# ---- what is held -------------------------------------------------------------------------------
 
 
 @pytest.mark.short
@@ -178,7 +178,7 @@ def test_deferred_values_keep_what_they_read(rng: np.random.Generator) -> None:
     near(x, expected, ops=3)
 
 
-# ---- donation ----------------------------------------------------------------------------------
+# ---- donation -----------------------------------------------------------------------------------
 
 
 @pytest.mark.short
@@ -240,7 +240,7 @@ def test_donation_of_smaller_and_other_dtypes(rng: np.random.Generator) -> None:
     check(m, ~(a > 3))
 
 
-# ---- limits ------------------------------------------------------------------------------------
+# ---- limits -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("count", [7, 8, 9, 31, 32, 33, 70])
@@ -349,7 +349,7 @@ def test_values_with_many_readers(rng: np.random.Generator) -> None:
         near(sums[i], (e * i + e.T).sum(axis=i % 2), ops=20)
 
 
-# ---- circles -----------------------------------------------------------------------------------
+# ---- circles ------------------------------------------------------------------------------------
 
 
 def test_groups_make_no_circle(rng: np.random.Generator) -> None:
@@ -400,7 +400,7 @@ def test_normalisation_layers(rng: np.random.Generator) -> None:
         np.testing.assert_allclose(y.numpy(), e, rtol=1e-4, atol=1e-5)
 
 
-# ---- settings ----------------------------------------------------------------------------------
+# ---- settings -----------------------------------------------------------------------------------
 
 
 @pytest.mark.short
@@ -457,3 +457,30 @@ def test_plans_and_pipelines_do_not_grow(rng: np.random.Generator) -> None:
     after = wt.stats()
     assert after["pipelines"] == before["pipelines"]
     assert after["live_plans"] == before["live_plans"]
+
+
+# ---- views between operations --------------------------------------------------------------------
+
+
+@pytest.mark.short
+def test_views_that_operands_cannot_follow(rng: np.random.Generator) -> None:
+    """A reshape of an expression over strided operands: one index does not lead to both."""
+    a = random_array(rng, (4, 6))
+    t = wt.asarray(a)
+    for make, expected in [
+        (lambda: (t.T + 1).reshape(24) * 2, (a.T + 1).reshape(24) * 2),
+        (lambda: (t[:, :3] + 1).reshape(12) * 2, (a[:, :3] + 1).reshape(12) * 2),
+        (lambda: (t + t[0]).reshape(24) * 2, (a + a[0]).reshape(24) * 2),
+        (lambda: (t.T + 1).reshape(3, 8)[:, ::2] * 2, (a.T + 1).reshape(3, 8)[:, ::2] * 2),
+        (lambda: (t[:1].T + 1).reshape(6) * 2, (a[:1].T + 1).reshape(6) * 2),
+        (lambda: wt.max((t.T + 1).reshape(24)), np.max(a + 1)),
+        (lambda: (t[:, None].T + 1).reshape(24) * 3, (a[:, None].T + 1).reshape(24) * 3),
+    ]:
+        near(make(), expected, ops=3)
+    n = wt.arange(24).reshape(4, 6)
+    check((n.T + 1).reshape(24) * 2, (np.arange(24).reshape(4, 6).T + 1).reshape(24) * 2)
+    ones = wt.full((1, 33, 2), 3)
+    held = wt.where(ones, ones, ones)
+    flat = wt.floor(held.reshape(66))
+    check(held, np.full((1, 33, 2), 3, np.int32))
+    check(flat, np.full(66, 3, np.int32))

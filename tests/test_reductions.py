@@ -1,4 +1,4 @@
-"""sum, mean, max and min: axes, sizes around every split, layouts, wrapping integers, NaN, nothing."""
+"""sum, mean, max and min: axes, sizes around every split, layouts, wrapping integers, NaN."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views and assignment: no copies, NumPy's elements, and handles that change without their views."""
+"""Views and assignment: no copies, NumPy's elements, handles that change without their views."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tolerances import check
 Array = np.ndarray[Any, Any]
 
 
-# ---- chains of views ---------------------------------------------------------------------------
+# ---- chains of views ----------------------------------------------------------------------------
 
 
 @st.composite
@@ -160,7 +160,7 @@ def test_assignment(data: st.DataObject) -> None:
     check(t, a, name=text)
 
 
-# ---- named cases -------------------------------------------------------------------------------
+# ---- named cases --------------------------------------------------------------------------------
 
 
 @pytest.mark.short

@@ -155,7 +155,7 @@ Dims resolve_reshape(const Dims& shape, const Dims& target) {
 std::optional<Layout> compose(const Dims& outer_shape, const Layout& outer, const Dims& shape,
                               const Layout& inner) {
   Dims dense = contiguous_strides(shape);
-  if (inner.strides == dense) return Layout{outer.strides, outer.offset + inner.offset};
+  if (is_contiguous(shape, inner.strides)) return Layout{outer.strides, outer.offset + inner.offset};
   bool constant = std::all_of(inner.strides.begin(), inner.strides.end(),
                               [](int64_t s) { return s == 0; });
   if (constant) return Layout{Dims(outer_shape.size(), 0), inner.offset};

@@ -169,7 +169,11 @@ Operand operand(const Node& n, int k) {
   if (in->kind == NodeKind::leaf) from.offset = 0;  // added when the plan runs
   Operand o;
   o.layout = {broadcast_strides("plan", in->shape, from.strides, operand_shape(n, k)), from.offset};
-  o.value = in->kind == NodeKind::view ? in->inputs[0]->mark : in->mark;
+  const Node* source = in->kind == NodeKind::view ? in->inputs[0].get() : in;
+  o.value = source->mark;
+  // Where in a constant a map reads does not matter: no view of it is an obstacle.
+  if (source->kind == NodeKind::fill && n.kind == NodeKind::map)
+    o.layout = {Dims(o.layout.strides.size(), 0), 0};
   return o;
 }
 

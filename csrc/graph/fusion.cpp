@@ -151,7 +151,8 @@ class Fuser {
     for (const Placement& p : d.at) {
       if (!inline_all) break;
       bool expands = numel(group(p.group).space[p.space]) > kExpand * numel(node(id).shape);
-      if (!can_join(p.group, id, false) || (expands && !cheap)) inline_all = false;
+      if (!can_join(p.group, id, false) || !composes(p, id) || (expands && !cheap))
+        inline_all = false;
     }
     if (inline_all) {
       placements(id) = d.at;
@@ -160,7 +161,7 @@ class Fuser {
     }
     if (!d.conflict)
       for (const Placement& p : d.at)
-        if (can_be_output(p, id) && !cyclic(p.group, d)) {
+        if (can_be_output(p, id) && composes(p, id) && !cyclic(p.group, d)) {
           placements(id) = {p};
           join(p.group, id);
           add_output(p.group, id, d);
@@ -216,6 +217,15 @@ class Fuser {
     };
     if (a == b) return also_read(a) ? 2 : 1;
     return size_t{also_read(a)} + size_t{also_read(b)};
+  }
+
+  // Whether every operand of an elementwise node can be indexed where the node would be computed.
+  bool composes(const Placement& p, int id) {
+    const Dims& space = group(p.group).space[p.space];
+    const auto& operands = flush_node(id).operands;
+    return std::all_of(operands.begin(), operands.end(), [&](const Operand& o) {
+      return compose(space, p.layout, node(id).shape, o.layout).has_value();
+    });
   }
 
   bool can_join(int gi, int id, bool as_output) {
@@ -318,12 +328,15 @@ class Fuser {
   void note(int id, const Demand& d, bool required) {
     const Node& n = node(id);
     if (d.at.empty() && d.memory_groups.empty()) return;
+    bool map = n.kind == NodeKind::map;
     std::string why = !d.memory_groups.empty() ? "a reader needs it in memory"
                       : required               ? "it is held and costly, or asked for"
                       : d.conflict             ? "one kernel reads it through two different views"
-                      : d.at.size() > 1        ? "several kernels read it and it is costly"
+                      : map && !composes(d.at[0], id)
+                          ? "its operands cannot be read through a view of it"
+                      : d.at.size() > 1 ? "several kernels read it and it is costly"
                                         : "the kernel is at its limit of operations or buffers";
-    const char* name = n.kind == NodeKind::map      ? op_info(n.op).name
+    const char* name = map                          ? op_info(n.op).name
                        : n.kind == NodeKind::reduce ? reduce_name(n.reduce)
                        : n.kind == NodeKind::matmul ? "matmul"
                                                     : "softmax";

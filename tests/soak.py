@@ -1,0 +1,31 @@
+"""`make soak`: random programs for as long as it takes. Run by name only: pytest -s tests/soak.py
+
+WGTENSOR_SOAK_GRAPHS is their number, 20,000 by default; WGTENSOR_SOAK_SEED the first seed, by
+default one that the clock gives. The seed is printed, and what fails with it fails again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+import wgtensor as wt
+from test_random_graphs import examine
+
+
+def test_soak() -> None:
+    graphs = int(os.environ.get("WGTENSOR_SOAK_GRAPHS", "20000"))
+    first = int(os.environ.get("WGTENSOR_SOAK_SEED", str(int(time.time()))))
+    print(f"\n{graphs} graphs from WGTENSOR_SOAK_SEED={first} on {wt.default_device()!r}")
+    started, failures = time.monotonic(), []
+    for i in range(graphs):
+        try:
+            examine(first + i)
+        except AssertionError as error:
+            failures.append(first + i)
+            print(error, flush=True)
+            assert len(failures) < 10, f"too many failures: {failures}"
+        if (i + 1) % 500 == 0:
+            rate = (i + 1) / (time.monotonic() - started)
+            print(f"{i + 1} graphs, {rate:.1f}/s, {len(failures)} failures", flush=True)
+    assert not failures, f"seeds that fail: {failures}"
