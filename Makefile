@@ -14,10 +14,11 @@ CMAKE = $(firstword $(wildcard $(VENV)/bin/cmake) cmake)
 INJECT = $(if $(filter Linux,$(shell uname -s)),$(PY) tests/vulkan_layer/inject.py)
 export VENV BUILD_DIR
 
-.PHONY: help demo test setup setup-dev test-cpp test-python lint format stub soak bench docs wheel clean
+.PHONY: help demo test setup setup-dev test-cpp test-python lint format stub soak bench bench-peers \
+        docs wheel clean
 
 help:
-	@echo "make demo | test | test-cpp | test-python | lint | format | stub | soak | bench | docs | wheel | clean"
+	@echo "make demo | test | test-cpp | test-python | lint | format | stub | soak | bench | bench-peers | docs | wheel | clean"
 
 setup:
 	@tools/setup_dev.sh demo test
@@ -63,6 +64,10 @@ bench: setup
 	$(CMAKE) -S . -B $(BUILD_DIR) -DWGTENSOR_BUILD_BENCH=ON >/dev/null
 	$(CMAKE) --build $(BUILD_DIR) --target benches
 	@set -e; for b in $(BUILD_DIR)/benches/*; do [ -x $$b ] || continue; echo "== $$(basename $$b)"; $$b $(ARGS); done
+
+# Against NumPy, and against PyTorch, ferrotensor and tinygrad where the environment has them.
+bench-peers: setup
+	$(PY) benches/compare_peers.py $(ARGS)
 
 docs: setup
 	$(TEST_ENV) $(PY) tools/check_docs.py

@@ -26,7 +26,19 @@ struct Context {
   Mode mode = Mode::full;
   std::string rows;  // comma-separated beginnings of the names to run; empty: all
   bool matmul_variants = false;
+  bool failed = false;
 
+  /// Runs what may make a row. A failure is told, and the rows after it still run.
+  template <class F>
+  void attempt(F&& row) {
+    try {
+      row();
+    } catch (const std::exception& e) {
+      std::fflush(stdout);
+      std::fprintf(stderr, "harness: %s\n", e.what());
+      failed = true;
+    }
+  }
   bool software() const { return engine.device().is_software(); }
   /// The first for real adapters, the second for software ones, the third for smoke tests.
   int64_t size(int64_t full, int64_t reduced, int64_t smoke) const {

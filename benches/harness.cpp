@@ -1,5 +1,6 @@
 // Benchmarks of the core without Python: a table on stdout, JSON with every sample on request.
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -34,16 +35,17 @@ struct Options {
 
 bool parse(int argc, char** argv, Options& o) {
   o.device = wgt::settings().device;
-  for (int i = 0; i < argc; ++i) o.command += (i ? " " : "") + std::string(argv[i]);
-  o.command.erase(0, o.command.find("harness"));
+  o.command = "harness";
   for (int i = 1; i < argc; ++i) {
     std::string_view arg = argv[i];
+    if (arg != "--json") o.command += " " + std::string(arg);
     std::string* text = arg == "--rows"     ? &o.rows
                         : arg == "--device" ? &o.device
                         : arg == "--json"   ? &o.json
                                             : nullptr;
     if (text && i + 1 < argc) {
       *text = argv[++i];
+      if (text != &o.json) o.command += " " + *text;
     } else if (arg == "--quick") {
       o.mode = bench::Mode::quick;
     } else if (arg == "--smoke") {
@@ -69,6 +71,17 @@ bench::Effort effort_of(bench::Mode m) {
   return {};
 }
 
+// What else ran on the machine: programs that wanted a core in the last minute.
+std::string load() {
+  double average = 0;
+#ifndef _WIN32
+  if (getloadavg(&average, 1) != 1) return "unknown";
+#endif
+  char text[16];
+  std::snprintf(text, sizeof text, "%.1f", average);
+  return text;
+}
+
 std::string compiler() {
 #if defined(__clang__)
   return "clang " __clang_version__;
@@ -79,11 +92,13 @@ std::string compiler() {
 #endif
 }
 
-void run(const Options& o, bench::Report& report) {
+int run(const Options& o) {
   const wgt::rt::AdapterInfo& adapter = wgt::rt::choose_adapter(o.device);
   wgt::graph::Engine* engine =
       wgt::graph::Engine::create(adapter, {wgt::settings().limits == "default", false});
   std::string threads = std::to_string(std::thread::hardware_concurrency());
+  bench::Report report;
+  report.write_to(o.json);
   report.describe("program", "harness");
   report.describe("command", o.command);
   report.describe("mode", mode_name(o.mode));
@@ -91,7 +106,7 @@ void run(const Options& o, bench::Report& report) {
                               {"backend", adapter.backend},
                               {"type", adapter.type},
                               {"driver", adapter.driver}});
-  report.describe("host", {{"threads", threads}});
+  report.describe("host", {{"threads", threads}, {"load", load()}});
   report.describe("versions", {{"wgtensor", WGTENSOR_VERSION},
                                {"wgpu-native", wgt::rt::wgpu_version()},
                                {"compiler", compiler()}});
@@ -104,32 +119,26 @@ void run(const Options& o, bench::Report& report) {
   bench::memory_rows(c);
   bench::matmul_rows(c);
   c.synchronize();
+  if (!report.empty() || c.failed) return c.failed ? 1 : 0;
+  std::fprintf(stderr, "harness: no row is called so: %s\n", o.rows.c_str());
+  return 2;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   Options options;
-  bench::Report report;
-  int status = 0;
   try {
     if (!parse(argc, argv, options) || options.help) {
       std::fputs(kUsage, options.help ? stdout : stderr);
       return options.help ? 0 : 2;
     }
-    run(options, report);
+    return run(options);
   } catch (const wgt::Error& e) {
     std::fprintf(stderr, "harness: %s\n", e.what());
-    status = e.kind == wgt::ErrorKind::device_not_found ? 2 : 1;
+    return e.kind == wgt::ErrorKind::device_not_found ? 2 : 1;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "harness: %s\n", e.what());
-    status = 1;
+    return 1;
   }
-  try {
-    if (!options.json.empty() && report.size()) report.write(options.json);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "harness: %s\n", e.what());
-    status = 1;
-  }
-  return status;
 }

@@ -72,6 +72,9 @@ class Report {
     head_ += "  " + quoted(name) + ": " + quoted(value) + ",\n";
   }
 
+  /// Where each added row goes at once: a run that is cut short leaves what it has.
+  void write_to(const std::string& path) { path_ = path; }
+
   void add(Row row) {
     if (rows_.empty())
       std::printf("%-34s %12s %-8s %11s %9s  %s\n", "row", "median", "", "time", "spread", "");
@@ -88,6 +91,7 @@ class Report {
                 middle < 1e-3 ? "us" : "ms", spread, notes.c_str());
     std::fflush(stdout);
     rows_.push_back(std::move(row));
+    if (!path_.empty()) write();
   }
 
   void skip(const std::string& name, const std::string& why) {
@@ -95,18 +99,18 @@ class Report {
     std::fflush(stdout);
   }
 
-  size_t size() const { return rows_.size(); }
+  bool empty() const { return rows_.empty(); }
 
-  void write(const std::string& path) const {
-    std::ofstream out(path);
+ private:
+  void write() const {
+    std::ofstream out(path_);
     out << "{\n" << head_ << "  \"rows\": [\n";
     for (size_t i = 0; i < rows_.size(); ++i)
       out << "    " << json(rows_[i]) << (i + 1 < rows_.size() ? ",\n" : "\n");
     out << "  ]\n}\n";
-    if (!out.flush()) throw std::runtime_error("cannot write " + path);
+    if (!out.flush()) throw std::runtime_error("cannot write " + path_);
   }
 
- private:
   static std::string json(const Row& r) {
     std::string s =
         "{\"name\": " + quoted(r.name) + ", \"library\": \"core\", \"value\": " + number(r.value) +
@@ -125,7 +129,7 @@ class Report {
     return "[" + s + "]";
   }
 
-  std::string head_;
+  std::string head_, path_;
   std::vector<Row> rows_;
 };
 

@@ -140,23 +140,24 @@ inline void matmul_rows(Context& c) {
   std::vector<int64_t> sizes = {512, 1024, 2048, 4096, 8192};
   if (reduced) sizes = {256, 512, 1024};
   if (c.mode == Mode::smoke) sizes = {128};
-  for (int64_t n : sizes) matmul_row(c, n, n, n);
+  for (int64_t n : sizes) c.attempt([&] { matmul_row(c, n, n, n); });
   if (!reduced) {
-    matmul_row(c, 4096, 4096, 64);
-    matmul_row(c, 64, 4096, 4096);
-    matmul_row(c, 4096, 64, 4096);
+    c.attempt([&] { matmul_row(c, 4096, 4096, 64); });
+    c.attempt([&] { matmul_row(c, 64, 4096, 4096); });
+    c.attempt([&] { matmul_row(c, 4096, 64, 4096); });
   }
   if (c.mode == Mode::smoke)
-    matmul_form_rows(c, 3, 32, 64);
+    c.attempt([&] { matmul_form_rows(c, 3, 32, 64); });
   else
-    matmul_form_rows(c, 64, reduced ? 64 : 256, reduced ? 512 : 4096);
+    c.attempt([&] { matmul_form_rows(c, 64, reduced ? 64 : 256, reduced ? 512 : 4096); });
   if (!c.matmul_variants) return;
   Context brief = c;
   brief.effort.repeats = std::min(c.effort.repeats, 7);
   for (int64_t n : sizes) {
     if (n > 4096 || !c.wanted(matmul_name(n, n, n))) continue;
     MatmulData d = matmul_data(n, n, n);
-    for (int v = 0; v < wgt::kernels::matmul_variant_count(); ++v) matmul_variant_row(brief, d, v);
+    for (int v = 0; v < wgt::kernels::matmul_variant_count(); ++v)
+      c.attempt([&] { matmul_variant_row(brief, d, v); });
   }
 }
 

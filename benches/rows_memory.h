@@ -129,16 +129,16 @@ inline void transfer_rows(Context& c, int64_t bytes) {
 }
 
 inline void memory_rows(Context& c) {
-  add_row(c, c.size(16 * kMi, 16 * kMi, kMi / 4));
-  add_row(c, c.size(256 * kMi, 32 * kMi, kMi / 4 + 4));
-  chain_row(c, c.size(64 * kMi, 16 * kMi, kMi / 4));
-  sum_rows(c, c.size(4096, 4096, 256), c.size(4096, 4096, 512));
+  c.attempt([&] { add_row(c, c.size(16 * kMi, 16 * kMi, kMi / 4)); });
+  c.attempt([&] { add_row(c, c.size(256 * kMi, 32 * kMi, kMi / 4 + 4)); });
+  c.attempt([&] { chain_row(c, c.size(64 * kMi, 16 * kMi, kMi / 4)); });
+  c.attempt([&] { sum_rows(c, c.size(4096, 4096, 256), c.size(4096, 4096, 512)); });
   if (c.mode != Mode::smoke) {
-    sum_rows(c, 64, c.size(kMi, kMi / 4, kMi));
-    sum_rows(c, c.size(kMi, kMi / 4, kMi), 64);
+    c.attempt([&] { sum_rows(c, 64, c.size(kMi, kMi / 4, kMi)); });
+    c.attempt([&] { sum_rows(c, c.size(kMi, kMi / 4, kMi), 64); });
   }
-  softmax_row(c, c.size(4096, 2048, 64), c.size(4096, 2048, 512));
-  transfer_rows(c, c.size(256 * kMi, 64 * kMi, 4 * kMi));
+  c.attempt([&] { softmax_row(c, c.size(4096, 2048, 64), c.size(4096, 2048, 512)); });
+  c.attempt([&] { transfer_rows(c, c.size(256 * kMi, 64 * kMi, 4 * kMi)); });
 }
 
 }  // namespace bench

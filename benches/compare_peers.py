@@ -1,0 +1,203 @@
+"""The same work in wgtensor and in its peers, timed in turns on one machine.
+
+python benches/compare_peers.py [--quick | --smoke] [--rows A,B] [--peers A,B] [--json FILE]
+
+NumPy always; PyTorch, ferrotensor and tinygrad where they are installed (torch.compile when named).
+A sample is the wall time of a batch of iterations and the wait for the last, divided by their
+number; the libraries take samples in turns, and medians count. Results are checked against NumPy
+in float64. "x NAME" is wgtensor's speed over that library's: above 1, wgtensor is faster. "of
+limit" is the share of what the machine's measured bandwidth or float32 rate allows at best.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import platform
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from peers import Peer, ceilings, load
+from rows import CPU_BATCH, Job, Row, all_rows
+
+
+def host() -> dict[str, str]:
+    """What else the figures depend on."""
+    info = Path("/proc/cpuinfo")
+    names = [x for x in info.read_text().splitlines() if "model name" in x] if info.exists() else []
+    cpu = names[0].split(":")[1].strip() if names else platform.machine()
+    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    return {"cpu": cpu, "threads": str(os.cpu_count()), "load": load}
+
+
+def timed(job: Job, n: int) -> tuple[float, Any]:
+    begin = time.perf_counter()
+    result = job.run(n)
+    job.wait(result)
+    return time.perf_counter() - begin, result
+
+
+def measure(
+    row: Row, peers: list[Peer], repeats: int, sample: float, budget: float
+) -> dict[str, Any]:
+    """Name of the library to its Job, or to the text of what went wrong."""
+    jobs: dict[str, Any] = {}
+    for peer in peers:
+        if peer.name in row.leave_out:
+            continue
+        try:
+            job = row.prepare(peer)
+            _, result = timed(job, 1)
+            job.check(result)
+            del result
+            once = timed(job, 1)[0]
+            if once < 0.2:
+                once = min(once, timed(job, 1)[0])
+            job.inner = max(1, min(1000, int(sample / max(once, 1e-9))))
+            jobs[peer.name] = job
+        except ArithmeticError:
+            raise  # a wrong result ends the row
+        except Exception as e:
+            jobs[peer.name] = f"{type(e).__name__}: {e}".splitlines()[0]
+    good = [j for j in jobs.values() if isinstance(j, Job)]
+    for i in range(repeats):
+        for job in good:
+            if i >= 3 and sum(job.seconds) * job.inner * job.operations > budget:
+                continue
+            seconds, result = timed(job, job.inner)
+            job.seconds.append(seconds / job.inner / job.operations)
+            if job.cpu:
+                start = time.thread_time()
+                result = job.cpu()
+                ops = min(CPU_BATCH, job.operations)
+                job.cpu_us.append((time.thread_time() - start) / ops * 1e6)
+                job.wait(result)
+            del result
+    return jobs
+
+
+def record(row: Row, library: str, job: Any) -> dict[str, Any]:
+    out: dict[str, Any] = {"name": row.name, "library": library}
+    if not isinstance(job, Job):
+        return out | {"error": job}
+    out |= {
+        "value": row.value(statistics.median(job.seconds)),
+        "unit": row.unit,
+        "inner": job.inner,
+    }
+    out |= {k: v for k, v in (("bytes", row.bytes), ("flops", row.flops)) if v}
+    if job.cpu_us:
+        out |= {"cpu_us": statistics.median(job.cpu_us), "cpu_us_samples": job.cpu_us}
+    return out | {"seconds": job.seconds}
+
+
+def limit_share(rec: dict[str, Any], limits: dict[str, Any]) -> float | None:
+    """The shortest time that the machine allows over the time taken."""
+    if "error" in rec or not limits or not ("bytes" in rec or "flops" in rec):
+        return None
+    floor = rec.get("bytes", 0) / limits["GB/s"] + rec.get("flops", 0) / limits["GFLOP/s"]
+    return floor * 1e-9 / statistics.median(rec["seconds"])
+
+
+def line(records: list[dict[str, Any]], names: list[str], limits: dict[str, Any]) -> str:
+    by_name = {r["library"]: r for r in records}
+    ours = by_name["wgtensor"]
+    if "error" in ours:
+        return f"{records[0]['name']:24} failed: {ours['error']}"
+    text = f"{ours['name']:24} {ours['value']:10.4g} {ours['unit']:8}"
+    share = limit_share(ours, limits)
+    text += f" {share:8.2f}" if share is not None and "upload" not in text[:8] else " " * 9
+    for name in names[1:]:
+        r = by_name.get(name)
+        if r is None or "error" in r:
+            text += f" {'-' if r is None else 'failed':>18}"
+            continue
+        ratio = statistics.median(r["seconds"]) / statistics.median(ours["seconds"])
+        text += f" {r['value']:10.4g} {ratio:6.2f}x"
+    if "cpu_us" in ours:
+        text += "  CPU us: " + ", ".join(
+            f"{n} {by_name[n]['cpu_us']:.2f}" for n in names if "cpu_us" in by_name.get(n, {})
+        )
+    return text
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small sizes, few repeats")
+    parser.add_argument("--smoke", action="store_true", help="tiny sizes, two repeats")
+    parser.add_argument("--rows", default="", help="only rows whose names begin so: A,B")
+    parser.add_argument("--peers", help="only these libraries and wgtensor: A,B")
+    parser.add_argument("--json", type=Path, help="file for adapter, versions and every sample")
+    args = parser.parse_args()
+    options = [f"--{k} {v}" for k, v in (("rows", args.rows), ("peers", args.peers)) if v]
+
+    os.environ.setdefault("NODEVICE_SELECT", "1")  # Mesa's complaint about the missing display
+    peers, missing = load(args.peers.split(",") if args.peers else None)
+    wt = peers[0].wt  # type: ignore[attr-defined]
+    device = wt.get_device()
+    software = device.type == "cpu"
+    mode = "smoke" if args.smoke else "quick" if args.quick else "full"
+    reduced = software or mode != "full"
+    effort = {"full": (15, 0.02, 1.0), "quick": (7, 0.01, 0.5), "smoke": (2, 0.0, 0.0)}[mode]
+
+    def pick(full: Any, small: Any, smoke: Any) -> Any:
+        return smoke if args.smoke else small if reduced else full
+
+    names = [p.name for p in peers]
+    flags = [] if mode == "full" else [f"--{mode}"]
+    head: dict[str, Any] = {
+        "program": "compare_peers",
+        "command": " ".join(["compare_peers.py", *flags, *options]),
+        "mode": mode,
+        "adapter": {k: getattr(device, k) for k in ("name", "backend", "type", "driver")},
+        "host": host(),
+        "versions": {p.name: p.version() for p in peers}
+        | {"wgpu-native": wt._core.wgpu_version(), "python": platform.python_version()},
+        "devices": {p.name: p.device() for p in peers},
+        "missing": missing,
+        "ceilings": ceilings(peers, mode != "full"),
+    }
+    for name in names:
+        print(f"{name:12} {head['versions'][name]:14} {head['devices'][name]}")
+    for name, why in missing.items():
+        print(f"{name:12} not here: {why}")
+    limits = head["ceilings"]
+    if limits:
+        print(
+            f"limits: {limits['GB/s']:.4g} GB/s, {limits['GFLOP/s']:.4g} GFLOP/s ({limits['how']})"
+        )
+    print(f"\n{'row':24} {'wgtensor':>10} {'':8} {'of limit':>8}", end="")
+    print("".join(f" {'x ' + n:>18}" for n in names[1:]))
+
+    rows: list[dict[str, Any]] = []
+    status = 0
+    for row in all_rows(pick, reduced):
+        if args.rows and not row.name.startswith(tuple(args.rows.split(","))):
+            continue
+        try:
+            jobs = measure(row, peers, *effort)
+        except ArithmeticError as e:
+            print(f"compare_peers: wrong result: {e}", file=sys.stderr)
+            status = 1
+            continue
+        records = [record(row, name, job) for name, job in jobs.items()]
+        rows += records
+        if args.json:  # row by row: a run that is cut short leaves what it has
+            args.json.write_text(json.dumps(head | {"rows": rows}, indent=1) + "\n")
+        print(line(records, names, limits), flush=True)
+        for r in records:
+            if "error" in r:
+                print(f"{'':24} {r['library']}: {r['error']}", flush=True)
+                status = status or r["library"] == "wgtensor"
+        del jobs
+        gc.collect()
+    return int(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+"""Writes benches/RESULTS.md from benches/results/*.json: python benches/results.py [--check]
+
+The files come from `harness --json` and `compare_peers.py --json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from pathlib import Path
+from typing import Any
+
+Record = dict[str, Any]
+HERE = Path(__file__).parent
+INTRO = """# Benchmark results
+
+Written by `python benches/results.py` from `benches/results/*.json`, which hold every sample.
+Medians, warm, float32. A ratio is wgtensor's speed over the other's in the same run: above 1,
+wgtensor is faster. Both sides wait for their results; TF32 is off in PyTorch.
+
+| row | work |
+|---|---|
+| tiny_* | dependent operations on 64 elements that do not fuse (`max_fusion=1`), end to end, each |
+| tiny_raw | the same as a loop on webgpu.h without wgtensor: the floor |
+| item | one operation and one element read back |
+| add_N | a + b |
+| chain6_N | relu((y * 2 + 1).abs().sqrt() * y - 1) |
+| sum_, sum0_, sum1_ | all elements, over axis 0, over axis 1 |
+| matmul_MxKxN | (M, K) @ (K, N); `matmul_N` is square, `BofN` batched |
+| upload_, download_ | NumPy array to the device, and back into one |
+"""
+# What design targets compare: text, unit, from the rows of one adapter.
+TARGETS = (
+    ("tiny op from Python over the raw loop", "tiny_tensor", "tiny_raw"),
+    ("tiny op with a scalar over the raw loop", "tiny_scalar", "tiny_raw"),
+)
+
+
+def median(r: Record) -> float:
+    return statistics.median(r["seconds"])
+
+
+def short(value: float) -> str:
+    return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def state(data: Record) -> str:
+    versions = ", ".join(f"{k} {v}" for k, v in data["versions"].items())
+    host = ", ".join(
+        f"{v} {k}" if k == "threads" else f"load {v} at the start" if k == "load" else v
+        for k, v in data["host"].items()
+    )
+    lines = [f"`{data['command']}` ({data['mode']}); {versions}; host: {host}."]
+    others = {k: v for k, v in data.get("devices", {}).items() if k != "wgtensor"}
+    if others:
+        lines.append("Peers: " + "; ".join(f"{k}: {v}" for k, v in others.items()) + ".")
+    if limits := data.get("ceilings"):
+        rates = f"{short(limits['GB/s'])} GB/s and {short(limits['GFLOP/s'])} GFLOP/s"
+        lines.append(f"Limits: {rates}, measured in the run ({limits['how']}).")
+    return "\n".join(lines) + "\n"
+
+
+def core_table(data: Record) -> str:
+    out = "| row | median | | time | CPU µs |\n|---|---:|---|---:|---:|\n"
+    for r in data["rows"]:
+        cpu = f"{r['cpu_us']:.2f}" if "cpu_us" in r else ""
+        time = median(r)
+        text = f"{time * 1e6:.1f} µs" if time < 1e-3 else f"{time * 1e3:.2f} ms"
+        out += f"| {r['name']} | {short(r['value'])} | {r['unit']} | {text} | {cpu} |\n"
+    return out
+
+
+def share(r: Record, limits: Record) -> str:
+    if not limits or "load" in r["name"] or not ("bytes" in r or "flops" in r):
+        return ""
+    floor = r.get("bytes", 0) / limits["GB/s"] + r.get("flops", 0) / limits["GFLOP/s"]
+    return f"{floor * 1e-9 / median(r):.2f}"
+
+
+def peers_table(data: Record) -> str:
+    peers = [name for name in data["devices"] if name != "wgtensor"]
+    out = "| row | wgtensor | | of limit |" + "".join(f" {p} | ratio |" for p in peers)
+    out += " CPU µs |\n|---|---:|---|---:|" + "---:|---:|" * len(peers) + "---|\n"
+    by_row: dict[str, dict[str, Record]] = {}
+    for r in data["rows"]:
+        by_row.setdefault(r["name"], {})[r["library"]] = r
+    for name, records in by_row.items():
+        ours = records["wgtensor"]
+        if "error" in ours:
+            out += f"| {name} | failed: {ours['error']} |\n"
+            continue
+        limit = share(ours, data.get("ceilings", {}))
+        out += f"| {name} | {short(ours['value'])} | {ours['unit']} | {limit} |"
+        for p in peers:
+            r = records.get(p)
+            if r is None or "error" in r:
+                out += f" {'' if r is None else 'failed'} | |"
+            else:
+                out += f" {short(r['value'])} | {median(r) / median(ours):.2f} |"
+        cpu = [f"{k} {r['cpu_us']:.2f}" for k, r in records.items() if "cpu_us" in r]
+        out += f" {', '.join(cpu)} |\n"
+    return out
+
+
+def targets_table(files: list[Record]) -> str:
+    """Ratios across the two programs, for the same adapter."""
+    found: dict[str, Record] = {}
+    for data in files:
+        for r in data["rows"]:
+            if "error" not in r and r["library"] in ("wgtensor", "core"):
+                found.setdefault(f"{r['library']}:{r['name']}", r)
+    out = ""
+    for text, ours, floor in TARGETS:
+        a, b = found.get("wgtensor:" + ours), found.get("core:" + floor)
+        if a and b:
+            out += f"| {text} | {median(a) * 1e6:.2f} / {median(b) * 1e6:.2f} µs | "
+            out += f"{median(a) / median(b):.2f} |\n"
+    return "| across the two programs | | ratio |\n|---|---:|---:|\n" + out if out else ""
+
+
+def render(files: list[tuple[Path, Record]]) -> str:
+    by_adapter: dict[tuple[str, ...], list[tuple[Path, Record]]] = {}
+    for path, data in files:
+        by_adapter.setdefault(tuple(data["adapter"].values()), []).append((path, data))
+    out = INTRO
+    # Hardware before software.
+    for key, group in sorted(by_adapter.items(), key=lambda g: (g[0][2] == "cpu", g[0])):
+        name, backend, kind, driver = key
+        note = ", a software adapter" if kind == "cpu" else ""
+        out += f"\n## {name} ({backend}{note})\n\nDriver: {driver}.\n"
+        if targets := targets_table([data for _, data in group]):
+            out += f"\n{targets}"
+        for path, data in sorted(group, key=lambda g: (g[1]["program"], g[0])):
+            core = data["program"] == "harness"
+            title = "The core, from C++" if core else "Against other libraries, from Python"
+            link = f"[{path.name}](results/{path.name})"
+            out += f"\n### {title}\n\n{state(data)}Samples: {link}.\n\n"
+            out += core_table(data) if core else peers_table(data)
+    return out
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="only say whether it is up to date")
+    args = parser.parse_args()
+    paths = sorted((HERE / "results").glob("*.json"))
+    text = render([(p, json.loads(p.read_text())) for p in paths])
+    target = HERE / "RESULTS.md"
+    if args.check:
+        fresh = target.exists() and target.read_text() == text
+        print("up to date" if fresh else "run python benches/results.py")
+        return 0 if fresh else 1
+    target.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

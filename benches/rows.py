@@ -1,0 +1,237 @@
+"""The rows of compare_peers.py: how each library does one and how its result is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from peers import Array, Peer
+
+Mi = 1 << 20
+CPU_BATCH = 240  # operations recorded from an idle device, for the CPU's share
+
+
+@dataclass
+class Job:
+    """What one library does in one row."""
+
+    run: Callable[[int], Any]  # n iterations, started
+    wait: Callable[[Any], None]
+    check: Callable[[Any], None]
+    cpu: Callable[[], Any] | None = None  # one recording of CPU_BATCH operations
+    operations: int = 1  # per iteration
+    inner: int = 1
+    seconds: list[float] = field(default_factory=list)
+    cpu_us: list[float] = field(default_factory=list)
+
+
+@dataclass
+class Row:
+    name: str
+    unit: str  # us, GB/s or GFLOP/s
+    prepare: Callable[[Peer], Job]
+    bytes: float = 0
+    flops: float = 0
+    leave_out: tuple[str, ...] = ()
+
+    def value(self, seconds: float) -> float:
+        if self.unit == "us":
+            return seconds * 1e6
+        return (self.bytes or self.flops) / seconds * 1e-9
+
+
+def vectors(n: int, m: int) -> tuple[np.ndarray, np.ndarray]:
+    r = np.random.default_rng(n * 31 + m)
+    return (r.random(n, np.float32) * 2 - 0.5), (r.random(m, np.float32) + 0.25)
+
+
+def places(n: int) -> list[int]:
+    return sorted({0, n // 3, n - 1})
+
+
+def close(peer: Peer, row: str, got: list[float], want: list[float], tolerance: float) -> None:
+    for g, w in zip(got, want, strict=True):
+        if not abs(g - w) <= tolerance * max(abs(w), 1e-30):
+            raise ArithmeticError(f"{row}: {peer.name} computed {g!r} instead of {w!r}")
+
+
+def operation(peer: Peer, make: Callable[[], Array], check: Callable[[Array], None]) -> Job:
+    def run(n: int) -> Array:
+        for _ in range(n):
+            x = peer.start(make())
+        return x
+
+    return Job(run, peer.wait, check)
+
+
+def elementwise_row(name: str, side: int, passes: int, chain: bool) -> Row:
+    u, v = vectors(side, side)
+    n = side * side
+    at = places(n)
+    host = [float(u[i // side] * v[i % side]) for i in at]
+
+    def prepare(peer: Peer) -> Job:
+        y = peer.outer(u, v, (n,))
+        if chain:
+            want = [max(abs(h * 2 + 1) ** 0.5 * h - 1, 0.0) for h in host]
+            make = lambda: peer.chain(y)  # noqa: E731
+        else:
+            want = [h * 1.5 for h in host]
+            half = peer.outer(u * np.float32(0.5), v, (n,))
+            make = lambda: y + half  # noqa: E731
+        return operation(peer, make, lambda x: close(peer, name, peer.peek(x, at), want, 1e-5))
+
+    return Row(name, "GB/s", prepare, bytes=4.0 * passes * n)
+
+
+def sum_row(name: str, rows: int, columns: int, axis: int | None) -> Row:
+    u, v = vectors(rows, columns)
+    u64, v64 = u.astype(np.float64), v.astype(np.float64)
+    whole = {None: np.atleast_1d(u64.sum() * v64.sum()), 0: u64.sum() * v64, 1: u64 * v64.sum()}[
+        axis
+    ]
+    at = places(whole.size)
+
+    def prepare(peer: Peer) -> Job:
+        x = peer.outer(u, v, (rows, columns))
+
+        def check(s: Array) -> None:
+            close(peer, name, peer.peek(s, at), [float(whole[i]) for i in at], 1e-4)
+
+        return operation(peer, lambda: peer.sum(x, axis), check)
+
+    return Row(name, "GB/s", prepare, bytes=4.0 * rows * columns)
+
+
+def softmax_row(name: str, rows: int, columns: int) -> Row:
+    u, v = vectors(rows, columns)
+    at = places(rows * columns)
+    want = []
+    for i in at:
+        e = np.exp((u[i // columns] * v).astype(np.float64))
+        want.append(float(e[i % columns] / e.sum()))
+
+    def prepare(peer: Peer) -> Job:
+        x = peer.outer(u, v, (rows, columns))
+        check = lambda s: close(peer, name, peer.peek(s, at), want, 1e-4)  # noqa: E731
+        return operation(peer, lambda: peer.softmax(x), check)
+
+    return Row(name, "GB/s", prepare, bytes=8.0 * rows * columns)
+
+
+def matmul_row(name: str, m: int, k: int, n: int, batch: int = 1, transposed: bool = False) -> Row:
+    (ua, va), (ub, vb) = vectors(batch * m, k), vectors(k, n)
+    at = places(batch * m * n)
+    want = [float(np.float64(ua[i // n]) * (va.astype(np.float64) @ ub) * vb[i % n]) for i in at]
+
+    def prepare(peer: Peer) -> Job:
+        a = peer.outer(ua, va, (batch, m, k) if batch > 1 else (m, k))
+        b = peer.outer(vb, ub, (n, k)) if transposed else peer.outer(ub, vb, (k, n))
+        if batch > 1:
+            b = peer.outer(np.tile(ub, batch), vb, (batch, k, n))
+        make = lambda: peer.matmul(a, peer.transposed(b) if transposed else b)  # noqa: E731
+        return operation(peer, make, lambda x: close(peer, name, peer.peek(x, at), want, 1e-4))
+
+    return Row(name, "GFLOP/s", prepare, flops=2.0 * batch * m * k * n)
+
+
+def tiny_row(name: str, scalar: bool, ops: int) -> Row:
+    def prepare(peer: Peer) -> Job:
+        count = min(ops, peer.tiny_ops)
+        x = peer.start(peer.array(np.zeros(64, np.float32)))
+        y = 1.0 if scalar else peer.start(peer.array(np.ones(64, np.float32)))
+        batch = min(CPU_BATCH, count)
+
+        def run(n: int) -> Array:
+            for _ in range(n):
+                r = peer.tiny(x, y, count)
+            return r
+
+        def check(r: Array) -> None:
+            close(peer, name, peer.peek(r, [0, 63]), [count, count], 0)
+
+        return Job(run, peer.wait, check, lambda: peer.tiny(x, y, batch), count)
+
+    return Row(name, "us", prepare)
+
+
+def item_row(name: str) -> Row:
+    def prepare(peer: Peer) -> Job:
+        x = peer.start(peer.array(np.ones(1, np.float32)))
+
+        def run(n: int) -> float:
+            for _ in range(n):
+                v = peer.item(x + 1.0)
+            return v
+
+        return Job(run, lambda v: None, lambda v: close(peer, name, [v], [2.0], 0))
+
+    return Row(name, "us", prepare)
+
+
+def transfer_rows(size: int) -> Iterator[Row]:
+    u, v = vectors(1024, size // 4096)
+    host = np.ascontiguousarray(u[:, None] * v)
+
+    def upload(peer: Peer) -> Job:
+        def check(x: Array) -> None:
+            if not np.array_equal(peer.numpy(x), host):
+                raise ArithmeticError(f"upload: {peer.name} has other elements")
+
+        return operation(peer, lambda: peer.array(host), check)
+
+    def download(peer: Peer) -> Job:
+        x = peer.start(peer.array(host))
+        peer.wait(x)
+
+        def run(n: int) -> np.ndarray:
+            for _ in range(n):
+                a = peer.numpy(x)
+            return a
+
+        def check(a: np.ndarray) -> None:
+            if not np.array_equal(a, host):
+                raise ArithmeticError(f"download: {peer.name} gave other elements")
+
+        return Job(run, lambda a: None, check)
+
+    slow = ("ferrotensor",)  # converts to Python numbers
+    yield Row(f"upload_{size // Mi}MB", "GB/s", upload, bytes=float(size), leave_out=slow)
+    yield Row(f"download_{size // Mi}MB", "GB/s", download, bytes=float(size), leave_out=slow)
+
+
+def all_rows(size: Callable[[Any, Any, Any], Any], reduced: bool) -> Iterator[Row]:
+    """size(full, reduced, smoke) picks by mode and adapter."""
+    yield tiny_row("tiny_tensor", False, size(2000, 2000, 480))
+    yield tiny_row("tiny_scalar", True, size(2000, 2000, 480))
+    yield item_row("item")
+    for side in size((4096, 16384), (4096,), (512,)):
+        n = side * side
+        yield elementwise_row(f"add_{f'{n // Mi}M' if n >= Mi else f'{n >> 10}K'}", side, 3, False)
+    side = size(8192, 4096, 512)
+    n = side * side
+    yield elementwise_row(f"chain6_{f'{n // Mi}M' if n >= Mi else f'{n >> 10}K'}", side, 2, True)
+    n = size(4096, 4096, 256)
+    wide = size(Mi, Mi // 4, 4096)
+    wide_name = f"{wide // Mi}M" if wide >= Mi else f"{wide >> 10}K"
+    for shape, label in [
+        ((n, n), f"{n}x{n}"),
+        ((64, wide), f"64x{wide_name}"),
+        ((wide, 64), f"{wide_name}x64"),
+    ]:
+        for axis in (None, 0, 1):
+            yield sum_row(f"sum{'' if axis is None else axis}_{label}", *shape, axis)
+    n = size(4096, 2048, 256)
+    yield softmax_row(f"softmax_{n}x{n}", n, n)
+    for n in size((512, 1024, 2048, 4096, 8192), (256, 512, 1024), (128,)):
+        yield matmul_row(f"matmul_{n}", n, n, n)
+    if not reduced:
+        for m, k, n in ((4096, 64, 4096), (64, 4096, 4096), (4096, 4096, 64)):
+            yield matmul_row(f"matmul_{m}x{k}x{n}", m, k, n)
+    b, n = size((64, 256), (64, 64), (3, 32))
+    yield matmul_row(f"matmul_{b}of{n}", n, n, n, batch=b)
+    n = size(4096, 512, 64)
+    yield matmul_row(f"matmul_{n}_transposed", n, n, n, transposed=True)
+    yield from transfer_rows(size(256, 64, 4) * Mi)
