@@ -1,6 +1,7 @@
 // Writes what is generated from the elementwise table: Python functions and the stub's methods.
 //   wgt_tablegen py OUT             _generated.py
-//   wgt_tablegen pyi TEMPLATE OUT   _core.pyi: TEMPLATE with the line "    # ROWS" replaced by methods and operators
+//   wgt_tablegen pyi TEMPLATE OUT   _core.pyi: TEMPLATE with the line "    # ROWS" replaced by
+//   methods and operators
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -35,7 +36,8 @@ std::string parameters(const Row& r, bool typed) {
   if (r.arity == 2) names = {"x1", "x2"};
   if (r.arity == 3) names = {"condition", "x1", "x2"};
   std::string s;
-  for (const std::string& n : names) s += (s.empty() ? "" : ", ") + n + (typed ? ": ArrayLike" : "");
+  for (const std::string& n : names)
+    s += (s.empty() ? "" : ", ") + n + (typed ? ": ArrayLike" : "");
   return s;
 }
 
@@ -46,7 +48,8 @@ std::string dtypes(const Row& r) {
     const char* name = k == 'f' ? "float32" : k == 'i' ? "int32" : k == 'u' ? "uint32" : "bool";
     s += (s.empty() ? "" : ", ") + std::string(name);
   }
-  if (r.rule == "unary_float" || r.rule == "arith_float") s += "; integers and bool become the default float";
+  if (r.rule == "unary_float" || r.rule == "arith_float")
+    s += "; integers and bool become the default float";
   return s;
 }
 
@@ -54,7 +57,8 @@ std::string dtypes(const Row& r) {
 std::string ufunc(const Row& r) {
   size_t open = r.numpy.find('(');
   if (r.numpy.rfind("np.", 0) != 0 || open == std::string::npos || r.arity > 2) return "";
-  return r.numpy.substr(open) == (r.arity == 1 ? "(x)" : "(x, y)") ? r.numpy.substr(3, open - 3) : "";
+  return r.numpy.substr(open) == (r.arity == 1 ? "(x)" : "(x, y)") ? r.numpy.substr(3, open - 3)
+                                                                   : "";
 }
 
 std::string literal(const std::string& s) {
@@ -65,25 +69,33 @@ std::string literal(const std::string& s) {
 
 std::string python() {
   std::ostringstream o;
-  o << "\"\"\"The elementwise functions. Generated from csrc/graph/elementwise.def: do not edit.\"\"\"\n\n"
+  o << "\"\"\"The elementwise functions. Generated from csrc/graph/elementwise.def: do not "
+       "edit.\"\"\"\n\n"
        "from __future__ import annotations\n\nfrom collections.abc import Callable\n\n"
-       "from wgtensor import _core\nfrom wgtensor._arrays import ArrayLike, into\nfrom wgtensor._core import Tensor\n";
+       "from wgtensor import _core\nfrom wgtensor._arrays import ArrayLike, into\nfrom "
+       "wgtensor._core import Tensor\n";
   for (size_t i = 0; i < kRows.size(); ++i) {
     const Row& r = kRows[i];
-    o << "\n\ndef " << r.name << "(" << parameters(r, true) << ", /, *, out: Tensor | None = None) -> Tensor:\n"
+    o << "\n\ndef " << r.name << "(" << parameters(r, true)
+      << ", /, *, out: Tensor | None = None) -> Tensor:\n"
       << "    \"\"\"" << r.doc << "\n\n";
-    if (r.arity > 1) o << "    Shapes broadcast. ";
-    else o << "    ";
+    if (r.arity > 1)
+      o << "    Shapes broadcast. ";
+    else
+      o << "    ";
     o << "Dtypes: " << dtypes(r) << ".\n"
-      << "    NumPy: ``" << r.numpy << "``. `out` receives the result; it has the result's shape and dtype.\n    \"\"\"\n"
+      << "    NumPy: ``" << r.numpy
+      << "``. `out` receives the result; it has the result's shape and dtype.\n    \"\"\"\n"
       << "    result = _core.elementwise(" << i << ", " << parameters(r, false) << ")\n"
       << "    return result if out is None else into(" << literal(r.name) << ", out, result)\n";
   }
-  o << "\n\n#: name, arity, dtype rule, kinds of operands, NumPy reference, test domain, operator, documentation\n"
+  o << "\n\n#: name, arity, dtype rule, kinds of operands, NumPy reference, test domain, operator, "
+       "documentation\n"
        "TABLE: tuple[tuple[str, int, str, str, str, str, str, str], ...] = (\n";
   for (const Row& r : kRows)
-    o << "    (" << literal(r.name) << ", " << r.arity << ", " << literal(r.rule) << ", " << literal(r.kinds()) << ", "
-      << literal(r.numpy) << ", " << literal(r.domain) << ", " << literal(r.dunder) << ", " << literal(r.doc) << "),\n";
+    o << "    (" << literal(r.name) << ", " << r.arity << ", " << literal(r.rule) << ", "
+      << literal(r.kinds()) << ", " << literal(r.numpy) << ", " << literal(r.domain) << ", "
+      << literal(r.dunder) << ", " << literal(r.doc) << "),\n";
   o << ")\n\nUFUNCS: dict[str, Callable[..., Tensor]] = {\n";
   for (const Row& r : kRows)
     if (!ufunc(r).empty()) o << "    " << literal(ufunc(r)) << ": " << r.name << ",\n";
@@ -105,7 +117,8 @@ std::string stub_rows() {
     }
     bool eq = r.dunder == "eq" || r.dunder == "ne";
     std::string ignore = eq ? "  # type: ignore[override]" : "";
-    o << "    def __" << r.dunder << "__(self, arg0: ArrayLike, /) -> Tensor: ..." << ignore << "\n";
+    o << "    def __" << r.dunder << "__(self, arg0: ArrayLike, /) -> Tensor: ..." << ignore
+      << "\n";
     if (r.rule == "compare") continue;
     o << "    def __r" << r.dunder << "__(self, arg0: ArrayLike, /) -> Tensor: ...\n";
     o << "    def __i" << r.dunder << "__(self, arg0: ArrayLike, /) -> Tensor: ...\n";

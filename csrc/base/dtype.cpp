@@ -18,7 +18,9 @@ constexpr DTypeInfo kInfo[] = {
 };
 }  // namespace
 
-const DTypeInfo& info(DType t) { return kInfo[static_cast<int>(t)]; }
+const DTypeInfo& info(DType t) {
+  return kInfo[static_cast<int>(t)];
+}
 
 DType promote(const char* op, DType a, DType b) {
   if (a == b || is_bool(b)) return a;
@@ -31,10 +33,14 @@ DType promote(const char* op, DType a, DType b) {
 
 uint32_t scalar_bits(DType t, double value) {
   switch (info(t).kind) {
-    case Kind::f: return std::bit_cast<uint32_t>(static_cast<float>(value));
-    case Kind::b: return value != 0.0 ? 1u : 0u;
-    case Kind::i: return static_cast<uint32_t>(static_cast<int64_t>(value));
-    case Kind::u: return static_cast<uint32_t>(static_cast<int64_t>(value));
+    case Kind::f:
+      return std::bit_cast<uint32_t>(static_cast<float>(value));
+    case Kind::b:
+      return value != 0.0 ? 1u : 0u;
+    case Kind::i:
+      return static_cast<uint32_t>(static_cast<int64_t>(value));
+    case Kind::u:
+      return static_cast<uint32_t>(static_cast<int64_t>(value));
   }
   internal_error("scalar_bits");
 }

@@ -14,8 +14,8 @@ enum class DType : uint8_t {
 enum class Kind : uint8_t { b, i, u, f };
 
 struct DTypeInfo {
-  const char* name;     // "bool", "int32", ...
-  int size;             // bytes of an item in host memory and in storage
+  const char* name;  // "bool", "int32", ...
+  int size;          // bytes of an item in host memory and in storage
   Kind kind;
   const char* compute;  // WGSL scalar type that expressions use
   const char* storage;  // WGSL element type of the storage array
@@ -30,12 +30,21 @@ constexpr int kDTypeCount = 0
 #undef DTYPE
     ;
 
-inline bool is_float(DType t) { return info(t).kind == Kind::f; }
-inline bool is_bool(DType t) { return info(t).kind == Kind::b; }
-inline bool is_integer(DType t) { return info(t).kind == Kind::i || info(t).kind == Kind::u; }
-inline bool is_packed(DType t) { return info(t).per_element > 1; }
+inline bool is_float(DType t) {
+  return info(t).kind == Kind::f;
+}
+inline bool is_bool(DType t) {
+  return info(t).kind == Kind::b;
+}
+inline bool is_integer(DType t) {
+  return info(t).kind == Kind::i || info(t).kind == Kind::u;
+}
+inline bool is_packed(DType t) {
+  return info(t).per_element > 1;
+}
 
-/// The dtype of an operation between two dtypes; raises DTypeError where no supported dtype holds both.
+/// The dtype of an operation between two dtypes; raises DTypeError where no supported dtype holds
+/// both.
 DType promote(const char* op, DType a, DType b);
 
 /// The bits of a scalar as the storage form of `t` (one 32-bit word).

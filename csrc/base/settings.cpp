@@ -11,7 +11,9 @@ namespace wgt {
 
 namespace {
 
-void parse(const std::string&, const std::string& text, std::string& out) { out = text; }
+void parse(const std::string&, const std::string& text, std::string& out) {
+  out = text;
+}
 
 void parse(const std::string& name, const std::string& text, bool& out) {
   if (text == "1" || text == "true" || text == "True" || text == "on") {
@@ -31,25 +33,31 @@ void parse(const std::string& name, const std::string& text, int& out) {
   out = static_cast<int>(v);
 }
 
-std::string print(const std::string& v) { return v; }
-std::string print(bool v) { return v ? "1" : "0"; }
-std::string print(int v) { return std::to_string(v); }
+std::string print(const std::string& v) {
+  return v;
+}
+std::string print(bool v) {
+  return v ? "1" : "0";
+}
+std::string print(int v) {
+  return std::to_string(v);
+}
 
 void check(const Settings& s) {
   if (!s.limits.empty() && s.limits != "default")
     raise(ErrorKind::value, "WGTENSOR_LIMITS='" + s.limits + "': expected 'default' or nothing");
   constexpr const char* levels[] = {"off", "error", "warning", "info", "debug", "trace"};
   if (std::find(std::begin(levels), std::end(levels), s.log) == std::end(levels))
-    raise(ErrorKind::value, "WGTENSOR_LOG='" + s.log +
-                                "': expected off, error, warning, info, debug or trace");
+    raise(ErrorKind::value,
+          "WGTENSOR_LOG='" + s.log + "': expected off, error, warning, info, debug or trace");
 }
 
 Settings from_environment() {
   Settings s;
-#define SETTING(type, name, default_value, env, help)          \
-  {                                                            \
-    const char* text = std::getenv(env);                       \
-    parse(env, text && *text ? text : default_value, s.name);  \
+#define SETTING(type, name, default_value, env, help)        \
+  {                                                          \
+    const char* text = std::getenv(env);                     \
+    parse(env, text&&* text ? text : default_value, s.name); \
   }
 #include "base/settings.def"
 #undef SETTING
@@ -76,10 +84,10 @@ const std::vector<SettingInfo>& setting_list() {
 void set_setting(const std::string& name, const std::string& value) {
   Settings changed = settings();
   bool known = false;
-#define SETTING(type, field, ...)        \
-  if (name == #field) {                  \
-    parse(name, value, changed.field);   \
-    known = true;                        \
+#define SETTING(type, field, ...)      \
+  if (name == #field) {                \
+    parse(name, value, changed.field); \
+    known = true;                      \
   }
 #include "base/settings.def"
 #undef SETTING

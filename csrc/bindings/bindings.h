@@ -40,8 +40,10 @@ struct Hooks {
 Hooks& hooks();
 
 py::object dtype_object(DType t);
-DType to_dtype(py::handle o);  // a DType object; raises DTypeError
+DType to_dtype(py::handle o);                // a DType object; raises DTypeError
 Dims to_dims(const char* op, py::handle o);  // an int or a sequence of ints
+/// A Python integer; one that no int64_t holds raises an error of `kind`.
+int64_t to_int64(const std::string& op, py::handle o, ErrorKind kind);
 std::optional<std::vector<int64_t>> to_axes(const char* op, py::handle o);
 py::tuple to_tuple(const Dims& d);
 

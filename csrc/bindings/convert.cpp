@@ -4,24 +4,38 @@
 
 namespace wgt::bind {
 
-py::object dtype_object(DType t) { return hooks().dtypes[py::int_(static_cast<int>(t))]; }
+py::object dtype_object(DType t) {
+  return hooks().dtypes[py::int_(static_cast<int>(t))];
+}
 
 DType to_dtype(py::handle o) {
   py::object code = py::getattr(o, "_code", py::none());
-  if (code.is_none()) raise(ErrorKind::type, "expected a wgtensor dtype, not " + py::cast<std::string>(py::repr(o)));
+  if (code.is_none())
+    raise(ErrorKind::type, "expected a wgtensor dtype, not " + py::cast<std::string>(py::repr(o)));
   return static_cast<DType>(py::cast<int>(code));
+}
+
+int64_t to_int64(const std::string& op, py::handle o, ErrorKind kind) {
+  py::int_ i(py::reinterpret_borrow<py::object>(o));
+  int overflow = 0;
+  int64_t v = PyLong_AsLongLongAndOverflow(i.ptr(), &overflow);
+  if (overflow)
+    raise(kind, "[" + op + "] " + py::cast<std::string>(py::str(i)) + " is out of bounds");
+  return v;
 }
 
 Dims to_dims(const char* op, py::handle o) {
   Dims d;
   auto add = [&](py::handle item) {
     if (!PyIndex_Check(item.ptr()) || PyBool_Check(item.ptr()))
-      raise(ErrorKind::type, std::string("[") + op + "] a shape is an int or a sequence of ints, not " +
+      raise(ErrorKind::type, std::string("[") + op +
+                                 "] a shape is an int or a sequence of ints, not " +
                                  py::cast<std::string>(py::repr(o)));
     if (d.size() == kMaxRank)
-      raise(ErrorKind::shape, std::string("[") + op + "] tensors have at most " + std::to_string(kMaxRank) +
+      raise(ErrorKind::shape, std::string("[") + op + "] tensors have at most " +
+                                  std::to_string(kMaxRank) +
                                   " dimensions: " + py::cast<std::string>(py::repr(o)));
-    d.push_back(py::cast<int64_t>(py::int_(py::reinterpret_borrow<py::object>(item))));
+    d.push_back(to_int64(op, item, ErrorKind::overflow));
   };
   if (PyIndex_Check(o.ptr())) {
     add(o);
@@ -38,9 +52,10 @@ std::optional<std::vector<int64_t>> to_axes(const char* op, py::handle o) {
   std::vector<int64_t> axes;
   auto add = [&](py::handle item) {
     if (!PyIndex_Check(item.ptr()) || PyBool_Check(item.ptr()))
-      raise(ErrorKind::type, std::string("[") + op + "] axis is an int, a tuple of ints or None, not " +
+      raise(ErrorKind::type, std::string("[") + op +
+                                 "] axis is an int, a tuple of ints or None, not " +
                                  py::cast<std::string>(py::repr(o)));
-    axes.push_back(py::cast<int64_t>(py::int_(py::reinterpret_borrow<py::object>(item))));
+    axes.push_back(to_int64(op, item, ErrorKind::index));
   };
   if (PyTuple_Check(o.ptr()) || PyList_Check(o.ptr()))
     for (py::handle item : py::reinterpret_borrow<py::sequence>(o)) add(item);
@@ -56,7 +71,8 @@ py::tuple to_tuple(const Dims& d) {
 }
 
 Tensor* as_tensor(py::handle o) {
-  static PyTypeObject* type = reinterpret_cast<PyTypeObject*>(py::type::of<Tensor>().release().ptr());
+  static PyTypeObject* type =
+      reinterpret_cast<PyTypeObject*>(py::type::of<Tensor>().release().ptr());
   if (Py_TYPE(o.ptr()) != type) return py::isinstance<Tensor>(o) ? &py::cast<Tensor&>(o) : nullptr;
   auto* instance = reinterpret_cast<py::detail::instance*>(o.ptr());
   return static_cast<Tensor*>(instance->simple_value_holder[0]);
@@ -78,7 +94,8 @@ std::optional<Scalar> to_scalar(py::handle o) {
   static py::handle generic = py::object(py::module_::import("numpy").attr("generic")).release();
   if (PyObject_IsInstance(p, generic.ptr()) == 1) {
     py::object item = o.attr("item")();
-    if (PyBool_Check(item.ptr()) || PyFloat_Check(item.ptr()) || PyLong_Check(item.ptr())) return to_scalar(item);
+    if (PyBool_Check(item.ptr()) || PyFloat_Check(item.ptr()) || PyLong_Check(item.ptr()))
+      return to_scalar(item);
   }
   return std::nullopt;
 }
@@ -86,15 +103,18 @@ std::optional<Scalar> to_scalar(py::handle o) {
 std::optional<Operand> to_operand(const char* op, py::handle o, graph::Engine* device) {
   if (Tensor* t = as_tensor(o)) return *t;
   if (auto s = to_scalar(o)) return *s;
-  py::object converted = hooks().as_operand(op, o, device ? py::cast(device_of(*device)) : py::none());
+  py::object converted =
+      hooks().as_operand(op, o, device ? py::cast(device_of(*device)) : py::none());
   if (py::isinstance<Tensor>(converted)) return py::cast<Tensor&>(converted);
   return std::nullopt;
 }
 
 // The innermost Python line outside the package's own files: "file:line", or "".
 static std::string python_line() {
-  static const std::string* package = new std::string(
-      py::cast<std::string>(py::module_::import("wgtensor").attr("__file__").attr("rpartition")("__init__")[py::int_(0)]));
+  static const std::string* package =
+      new std::string(py::cast<std::string>(py::module_::import("wgtensor")
+                                                .attr("__file__")
+                                                .attr("rpartition")("__init__")[py::int_(0)]));
   std::string innermost;
   auto frame = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
   while (frame) {
@@ -102,7 +122,8 @@ static std::string python_line() {
     auto code = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(f)));
     std::string file = py::cast<std::string>(code.attr("co_filename"));
     std::string line = file + ":" + std::to_string(PyFrame_GetLineNumber(f));
-    bool ours = file.rfind(*package, 0) == 0 && file.find_first_of("/\\", package->size()) == std::string::npos;
+    bool ours = file.rfind(*package, 0) == 0 &&
+                file.find_first_of("/\\", package->size()) == std::string::npos;
     if (!ours) return line;
     if (innermost.empty()) innermost = line;
     frame = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetBack(f)));

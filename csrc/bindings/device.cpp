@@ -28,7 +28,8 @@ std::shared_ptr<PyDevice>& default_device() {
 }
 
 std::shared_ptr<PyDevice> select(const std::string& selector) {
-  const rt::AdapterInfo& a = unlocked([&]() -> const rt::AdapterInfo& { return rt::choose_adapter(selector); });
+  const rt::AdapterInfo& a =
+      unlocked([&]() -> const rt::AdapterInfo& { return rt::choose_adapter(selector); });
   return std::make_shared<PyDevice>(PyDevice{&a, nullptr, false});
 }
 
@@ -38,7 +39,8 @@ std::shared_ptr<PyDevice> select_from_settings() {
     return select(settings().device);
   } catch (const Error& e) {
     if (e.kind != ErrorKind::device_not_found || settings().device.empty()) throw;
-    raise(e.kind, std::string(e.what()) + " (WGTENSOR_DEVICE asks for '" + settings().device + "')");
+    raise(e.kind,
+          std::string(e.what()) + " (WGTENSOR_DEVICE asks for '" + settings().device + "')");
   }
 }
 
@@ -134,7 +136,8 @@ void forward_log() {
 }
 
 void init_device(py::module_& m) {
-  py::class_<PyDevice, std::shared_ptr<PyDevice>> d(m, "Device", "An adapter, and the logical device on it.");
+  py::class_<PyDevice, std::shared_ptr<PyDevice>> d(m, "Device",
+                                                    "An adapter, and the logical device on it.");
   d.def(py::init([](py::object selector) {
           std::shared_ptr<PyDevice> dev;
           if (selector.is_none()) {
@@ -145,57 +148,79 @@ void init_device(py::module_& m) {
             raise_no_device(selector);
           }
           dev->own = true;
-          dev->engine_ = unlocked([&] { return graph::Engine::create(*dev->adapter, options_from_settings()); });
+          dev->engine_ = unlocked(
+              [&] { return graph::Engine::create(*dev->adapter, options_from_settings()); });
           forward_log();
           return dev;
         }),
         py::arg("selector") = py::none(),
-        "A new logical device on the adapter that `selector` names (index, 'gpu:0', backend, 'cpu', part of a name).\n\n"
+        "A new logical device on the adapter that `selector` names (index, 'gpu:0', backend, "
+        "'cpu', part of a name).\n\n"
         "Raises DeviceNotFoundError.");
-  d.def_property_readonly("name", [](PyDevice& s) { return s.adapter->name; }, "The adapter's name.");
+  d.def_property_readonly(
+      "name", [](PyDevice& s) { return s.adapter->name; }, "The adapter's name.");
   d.def_property_readonly("backend", [](PyDevice& s) { return s.adapter->backend; });
-  d.def_property_readonly("type", [](PyDevice& s) { return s.adapter->type; },
-                          "'discrete', 'integrated', 'virtual', 'cpu' or 'unknown'.");
+  d.def_property_readonly(
+      "type", [](PyDevice& s) { return s.adapter->type; },
+      "'discrete', 'integrated', 'virtual', 'cpu' or 'unknown'.");
   d.def_property_readonly("vendor", [](PyDevice& s) { return s.adapter->vendor; });
   d.def_property_readonly("driver", [](PyDevice& s) { return s.adapter->driver; });
   d.def_property_readonly("index", [](PyDevice& s) { return s.adapter->index; });
-  d.def_property_readonly("memory", [](PyDevice&) { return py::none(); }, "Bytes of device memory; None: unknown.");
-  d.def_property_readonly("limits", [](PyDevice& s) {
-    return limits_dict(s.engine_ ? s.engine_->device().limits() : s.adapter->limits);
-  }, "The device's limits once it is made, else the adapter's.");
+  d.def_property_readonly(
+      "memory", [](PyDevice&) { return py::none(); }, "Bytes of device memory; None: unknown.");
+  d.def_property_readonly(
+      "limits",
+      [](PyDevice& s) {
+        return limits_dict(s.engine_ ? s.engine_->device().limits() : s.adapter->limits);
+      },
+      "The device's limits once it is made, else the adapter's.");
   d.def_property_readonly("features", [](PyDevice& s) {
     return features_list(s.engine_ ? s.engine_->device().features() : s.adapter->features);
   });
-  d.def_property_readonly("lost", [](PyDevice& s) { return s.engine_ && s.engine_->device().lost(); });
-  d.def("destroy", [](PyDevice& s) {
-    graph::Engine& e = s.engine();
-    unlocked([&] { e.destroy(); });
-  }, "Loses the device on purpose.");
-  d.def("recover", [](PyDevice& s) {
-    graph::Engine& e = s.engine();
-    unlocked([&] { e.recover(); });
-  }, "Makes the device anew; tensors of the old one raise DeviceLostError.");
-  d.def("synchronize", [](PyDevice& s) {
-    graph::Engine& e = s.engine();
-    unlocked([&] {
-      rt::Lock l = e.lock();
-      e.flush({});
-      e.device().synchronize(l);
-    });
-    forward_log();
-  }, "Waits until all work is done.");
-  d.def("empty_cache", [](PyDevice& s) {
-    graph::Engine& e = s.engine();
-    unlocked([&] {
-      rt::Lock l = e.lock();
-      e.collect();
-      e.device().empty_cache();
-    });
-  }, "Gives unused buffers back to the driver.");
+  d.def_property_readonly("lost",
+                          [](PyDevice& s) { return s.engine_ && s.engine_->device().lost(); });
+  d.def(
+      "destroy",
+      [](PyDevice& s) {
+        graph::Engine& e = s.engine();
+        unlocked([&] { e.destroy(); });
+      },
+      "Loses the device on purpose.");
+  d.def(
+      "recover",
+      [](PyDevice& s) {
+        graph::Engine& e = s.engine();
+        unlocked([&] { e.recover(); });
+      },
+      "Makes the device anew; tensors of the old one raise DeviceLostError.");
+  d.def(
+      "synchronize",
+      [](PyDevice& s) {
+        graph::Engine& e = s.engine();
+        unlocked([&] {
+          rt::Lock l = e.lock();
+          e.flush({});
+          e.device().synchronize(l);
+        });
+        forward_log();
+      },
+      "Waits until all work is done.");
+  d.def(
+      "empty_cache",
+      [](PyDevice& s) {
+        graph::Engine& e = s.engine();
+        unlocked([&] {
+          rt::Lock l = e.lock();
+          e.collect();
+          e.device().empty_cache();
+        });
+      },
+      "Gives unused buffers back to the driver.");
   d.def("stats", &stats_dict, "Counters since the device was made, and bytes in use.");
   d.def("__str__", &PyDevice::name);
   d.def("__repr__", [](PyDevice& s) {
-    return "Device('" + s.name() + "', name='" + s.adapter->name + "', backend='" + s.adapter->backend + "', type='" + s.adapter->type + "')";
+    return "Device('" + s.name() + "', name='" + s.adapter->name + "', backend='" +
+           s.adapter->backend + "', type='" + s.adapter->type + "')";
   });
   d.def("__eq__", [](PyDevice& s, py::object o) {
     if (py::isinstance<py::str>(o)) return s.name() == py::cast<std::string>(o);
@@ -204,18 +229,24 @@ void init_device(py::module_& m) {
   });
   d.def("__hash__", [](PyDevice& s) { return py::hash(py::str(s.name())); });
 
-  m.def("devices", [] {
-    py::list l;
-    for (const rt::AdapterInfo& a : unlocked([]() -> const std::vector<rt::AdapterInfo>& { return rt::adapters(); }))
-      l.append(std::make_shared<PyDevice>(PyDevice{&a, nullptr, false}));
-    return l;
-  }, "Every adapter, best first.");
-  m.def("get_device", [](py::object o) { return to_device(o); }, py::arg("device"),
-        "The shared device that a Device, a selector or None (the default) names.");
+  m.def(
+      "devices",
+      [] {
+        py::list l;
+        for (const rt::AdapterInfo& a :
+             unlocked([]() -> const std::vector<rt::AdapterInfo>& { return rt::adapters(); }))
+          l.append(std::make_shared<PyDevice>(PyDevice{&a, nullptr, false}));
+        return l;
+      },
+      "Every adapter, best first.");
+  m.def(
+      "get_device", [](py::object o) { return to_device(o); }, py::arg("device"),
+      "The shared device that a Device, a selector or None (the default) names.");
   m.def("default_device", [] { return to_device(py::none()); });
-  m.def("set_default_device", [](py::object o) {
-    default_device() = o.is_none() ? nullptr : to_device(o);
-  }, py::arg("device"));
+  m.def(
+      "set_default_device",
+      [](py::object o) { default_device() = o.is_none() ? nullptr : to_device(o); },
+      py::arg("device"));
   m.def("wgpu_version", &rt::wgpu_version);
   m.def("set_log_level", &rt::set_log_level, py::arg("level"));
 }

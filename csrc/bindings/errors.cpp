@@ -14,16 +14,22 @@ struct Entry {
 
 constexpr Entry kEntries[] = {
     {ErrorKind::shape, "ShapeError", "ValueError", "Shapes that do not fit together."},
-    {ErrorKind::dtype, "DTypeError", "TypeError", "A dtype that the operation or the device does not have."},
-    {ErrorKind::device_not_found, "DeviceNotFoundError", "RuntimeError", "No adapter, or none that the selector names."},
-    {ErrorKind::device_mismatch, "DeviceMismatchError", "ValueError", "Operands on different devices."},
+    {ErrorKind::dtype, "DTypeError", "TypeError",
+     "A dtype that the operation or the device does not have."},
+    {ErrorKind::device_not_found, "DeviceNotFoundError", "RuntimeError",
+     "No adapter, or none that the selector names."},
+    {ErrorKind::device_mismatch, "DeviceMismatchError", "ValueError",
+     "Operands on different devices."},
     {ErrorKind::out_of_memory, "OutOfMemoryError", "MemoryError",
      "The device has no room: `requested` bytes, of `available` (or None where unknown)."},
     {ErrorKind::device_lost, "DeviceLostError", "RuntimeError",
      "The device is gone; device.recover() makes it anew. Its tensors are lost."},
-    {ErrorKind::shader, "ShaderError", "ValueError", "A shader that does not compile, at `line` and `column`."},
-    {ErrorKind::workgroup_size, "InvalidWorkgroupSizeError", "ValueError", "A workgroup above the device's limits."},
-    {ErrorKind::unsupported, "UnsupportedError", "NotImplementedError", "Something that wgtensor or the device cannot do."},
+    {ErrorKind::shader, "ShaderError", "ValueError",
+     "A shader that does not compile, at `line` and `column`."},
+    {ErrorKind::workgroup_size, "InvalidWorkgroupSizeError", "ValueError",
+     "A workgroup above the device's limits."},
+    {ErrorKind::unsupported, "UnsupportedError", "NotImplementedError",
+     "Something that wgtensor or the device cannot do."},
 };
 
 std::map<ErrorKind, py::handle>& types() {
@@ -35,11 +41,20 @@ py::handle generic;
 
 void raise_python(const Error& e) {
   switch (e.kind) {
-    case ErrorKind::index: PyErr_SetString(PyExc_IndexError, e.what()); return;
-    case ErrorKind::value: PyErr_SetString(PyExc_ValueError, e.what()); return;
-    case ErrorKind::type: PyErr_SetString(PyExc_TypeError, e.what()); return;
-    case ErrorKind::overflow: PyErr_SetString(PyExc_OverflowError, e.what()); return;
-    default: break;
+    case ErrorKind::index:
+      PyErr_SetString(PyExc_IndexError, e.what());
+      return;
+    case ErrorKind::value:
+      PyErr_SetString(PyExc_ValueError, e.what());
+      return;
+    case ErrorKind::type:
+      PyErr_SetString(PyExc_TypeError, e.what());
+      return;
+    case ErrorKind::overflow:
+      PyErr_SetString(PyExc_OverflowError, e.what());
+      return;
+    default:
+      break;
   }
   auto it = types().find(e.kind);
   py::handle type = it == types().end() ? generic : it->second;
@@ -62,14 +77,15 @@ void init_errors(py::module_& m) {
     py::dict members;
     members["__doc__"] = doc;
     members["__module__"] = "wgtensor";
-    py::object type = py::reinterpret_steal<py::object>(
-        PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyType_Type), "sOO", name, bases.ptr(), members.ptr()));
+    py::object type = py::reinterpret_steal<py::object>(PyObject_CallFunction(
+        reinterpret_cast<PyObject*>(&PyType_Type), "sOO", name, bases.ptr(), members.ptr()));
     if (!type) throw py::error_already_set();
     m.attr(name) = type;
     return type.release();  // lives as long as the process
   };
   py::handle builtins = PyEval_GetBuiltins();
-  generic = make("WgtensorError", py::make_tuple(py::handle(PyExc_Exception)), "Base of every error that wgtensor defines.");
+  generic = make("WgtensorError", py::make_tuple(py::handle(PyExc_Exception)),
+                 "Base of every error that wgtensor defines.");
   for (const Entry& e : kEntries)
     types()[e.kind] = make(e.name, py::make_tuple(generic, builtins[e.base]), e.doc);
   // Also on errors that Python code makes.

@@ -1,8 +1,8 @@
 // Host arrays in and out.
-#include <cstring>
-
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
+
+#include <cstring>
 
 #include "bindings/bindings.h"
 
@@ -10,14 +10,16 @@ namespace wgt::bind {
 
 namespace {
 
-constexpr uint64_t kCopyBelow = 64 << 10;  // bytes; smaller arrays are copied and their staging returned
+constexpr uint64_t kCopyBelow =
+    64 << 10;  // bytes; smaller arrays are copied and their staging returned
 
 Tensor from_array(py::array a, py::handle dtype, py::handle device) {
   DType t = to_dtype(dtype);
   if (a.itemsize() != info(t).size) internal_error("from_array: item size");
   if (a.ndim() > kMaxRank)
-    raise(ErrorKind::shape, "[asarray] an array of " + std::to_string(a.ndim()) + " dimensions: tensors have at most " +
-                                std::to_string(kMaxRank) + " dimensions");
+    raise(ErrorKind::shape, "[asarray] an array of " + std::to_string(a.ndim()) +
+                                " dimensions: tensors have at most " + std::to_string(kMaxRank) +
+                                " dimensions");
   Dims shape, strides;
   for (py::ssize_t i = 0; i < a.ndim(); ++i) {
     shape.push_back(a.shape(i));
@@ -48,14 +50,20 @@ py::array to_numpy(const Tensor& t) {
 }  // namespace
 
 void init_host(py::module_& m, py::class_<Tensor>& t) {
-  t.def("numpy", &to_numpy, "The elements as a NumPy array of the caller's own; waits for the work.");
+  t.def("numpy", &to_numpy,
+        "The elements as a NumPy array of the caller's own; waits for the work.");
   m.def("from_array", &from_array, py::arg("array"), py::arg("dtype"), py::arg("device"),
         "Copies a NumPy array of the dtype's own item type to the device.");
-  m.def("eval", [](const std::vector<Tensor>& tensors) {
-    unlocked([&] { eval(tensors); });
-    forward_log();
-  }, py::arg("tensors"), "Starts the work of these tensors and does not wait.");
-  m.def("explain", [](const Tensor& x) { return unlocked([&] { return explain(x); }); }, py::arg("tensor"));
+  m.def(
+      "eval",
+      [](const std::vector<Tensor>& tensors) {
+        unlocked([&] { eval(tensors); });
+        forward_log();
+      },
+      py::arg("tensors"), "Starts the work of these tensors and does not wait.");
+  m.def(
+      "explain", [](const Tensor& x) { return unlocked([&] { return explain(x); }); },
+      py::arg("tensor"));
 }
 
 }  // namespace wgt::bind

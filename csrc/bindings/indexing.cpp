@@ -15,11 +15,11 @@ std::vector<py::handle> flat_key(py::handle key) {
 }
 
 IndexItem integer_item(const std::string& op, py::handle o, int64_t size, int axis) {
-  int64_t i = py::cast<int64_t>(py::int_(py::reinterpret_borrow<py::object>(o)));
+  int64_t i = to_int64("index", o, ErrorKind::index);
   int64_t at = i < 0 ? i + size : i;
   if (at < 0 || at >= size)
-    raise(ErrorKind::index, op + "index " + std::to_string(i) + " is out of bounds for axis " + std::to_string(axis) +
-                                " with size " + std::to_string(size));
+    raise(ErrorKind::index, op + "index " + std::to_string(i) + " is out of bounds for axis " +
+                                std::to_string(axis) + " with size " + std::to_string(size));
   return {IndexItem::integer, at, 1, 0};
 }
 
@@ -37,15 +37,17 @@ std::vector<IndexItem> parse(const std::string& op, const Tensor& t, py::handle 
   for (py::handle i : items) {
     if (i.is_none()) continue;
     if (i.ptr() == Py_Ellipsis) {
-      if (ellipsis) raise(ErrorKind::index, op + "an index can only have a single ellipsis ('...')");
+      if (ellipsis)
+        raise(ErrorKind::index, op + "an index can only have a single ellipsis ('...')");
       ellipsis = true;
       continue;
     }
     ++used;
   }
   if (used > t.rank())
-    raise(ErrorKind::index, op + std::to_string(used) + " indices for a tensor with " + std::to_string(t.rank()) +
-                                " dimensions, shape " + to_string(t.shape()));
+    raise(ErrorKind::index, op + std::to_string(used) + " indices for a tensor with " +
+                                std::to_string(t.rank()) + " dimensions, shape " +
+                                to_string(t.shape()));
   std::vector<IndexItem> out;
   int axis = 0;
   auto fill = [&](int n) {
@@ -62,8 +64,10 @@ std::vector<IndexItem> parse(const std::string& op, const Tensor& t, py::handle 
     } else if (PyIndex_Check(i.ptr()) && !PyBool_Check(i.ptr()) && !py::isinstance<Tensor>(i)) {
       out.push_back(integer_item(op, i, t.shape()[axis], axis));
       ++axis;
-    } else if (PyBool_Check(i.ptr()) || py::isinstance<Tensor>(i) || PySequence_Check(i.ptr())) {
-      raise(ErrorKind::unsupported, op + "indexing by " + py::cast<std::string>(py::type::of(i).attr("__name__")) +
+    } else if (PyBool_Check(i.ptr()) || py::isinstance<Tensor>(i) ||
+               (PySequence_Check(i.ptr()) && !PyUnicode_Check(i.ptr()))) {
+      raise(ErrorKind::unsupported, op + "indexing by " +
+                                        py::cast<std::string>(py::type::of(i).attr("__name__")) +
                                         " is not there yet; integers, slices, '...' and None are");
     } else {
       raise(ErrorKind::index, op + "only integers, slices, '...' and None index a tensor, not " +
@@ -84,7 +88,9 @@ void init_indexing(py::class_<Tensor>& t) {
   t.def("__setitem__", [](Tensor& self, py::handle key, py::handle value) {
     auto items = parse("[setitem] ", self, key);
     auto v = to_operand("setitem", value, &self.engine());
-    if (!v) raise(ErrorKind::type, "[setitem] cannot use a value of type " + py::cast<std::string>(py::type::of(value).attr("__name__")));
+    if (!v)
+      raise(ErrorKind::type, "[setitem] cannot use a value of type " +
+                                 py::cast<std::string>(py::type::of(value).attr("__name__")));
     self = made(unlocked([&] { return index_assign(self, items, *v); }));
   });
   t.def("__len__", [](const Tensor& self) {

@@ -1,5 +1,5 @@
-#include "bindings/bindings.h"
 #include "base/settings.h"
+#include "bindings/bindings.h"
 
 namespace wgt::bind {
 
@@ -29,17 +29,24 @@ PYBIND11_MODULE(_core, m) {
   init_operators(m, tensor);
   init_indexing(tensor);
   init_host(m, tensor);
-  m.def("settings", &setting_rows, "Every setting: (name, type, default, environment variable, help).");
+  m.def("settings", &setting_rows,
+        "Every setting: (name, type, default, environment variable, help).");
   m.def("get_setting", &get_setting, py::arg("name"));
   m.def("set_setting", &set_setting, py::arg("name"), py::arg("value"));
-  m.def("_close", [] {
-    unlocked([] {
-      for (graph::Engine* e : graph::engines()) e->close();
-    });
-  }, "Ends the core's threads; called at exit.");
-  m.def("_register", [](py::object dtypes, py::object as_operand) {
-    hooks() = {std::move(dtypes), std::move(as_operand)};
-  }, py::arg("dtypes"), py::arg("as_operand"));
+  m.def(
+      "_close",
+      [] {
+        unlocked([] {
+          for (graph::Engine* e : graph::engines()) e->close();
+        });
+      },
+      "Ends the core's threads; called at exit.");
+  m.def(
+      "_register",
+      [](py::object dtypes, py::object as_operand) {
+        hooks() = {std::move(dtypes), std::move(as_operand)};
+      },
+      py::arg("dtypes"), py::arg("as_operand"));
 }
 
 }  // namespace wgt::bind

@@ -30,8 +30,8 @@ graph::Engine* engine_of(py::handle o) {
 std::vector<Operand> operands(OpId op, const py::args& args) {
   const OpInfo& info = graph::op_info(op);
   if (static_cast<int>(args.size()) != info.arity)
-    raise(ErrorKind::type, std::string("[") + info.name + "] takes " + std::to_string(info.arity) + " operands, got " +
-                               std::to_string(args.size()));
+    raise(ErrorKind::type, std::string("[") + info.name + "] takes " + std::to_string(info.arity) +
+                               " operands, got " + std::to_string(args.size()));
   graph::Engine* device = nullptr;
   for (py::handle a : args)
     if (!device) device = engine_of(a);
@@ -76,14 +76,19 @@ py::object in_place(OpId op, py::object self, py::handle other) {
 void define_method(py::class_<Tensor>& t, OpId op) {
   const OpInfo& info = graph::op_info(op);
   if (info.arity == 1)
-    t.def(info.name, [op](const Tensor& self) { return run(op, std::array<Operand, 1>{self}); }, info.doc);
+    t.def(
+        info.name, [op](const Tensor& self) { return run(op, std::array<Operand, 1>{self}); },
+        info.doc);
   if (info.arity == 2)
-    t.def(info.name, [op](const Tensor& self, py::args rest) {
-      py::tuple all(rest.size() + 1);
-      all[0] = py::cast(self);
-      for (size_t i = 0; i < rest.size(); ++i) all[i + 1] = rest[i];
-      return run(op, operands(op, py::reinterpret_borrow<py::args>(all)));
-    }, info.doc);
+    t.def(
+        info.name,
+        [op](const Tensor& self, py::args rest) {
+          py::tuple all(rest.size() + 1);
+          all[0] = py::cast(self);
+          for (size_t i = 0; i < rest.size(); ++i) all[i + 1] = rest[i];
+          return run(op, operands(op, py::reinterpret_borrow<py::args>(all)));
+        },
+        info.doc);
 }
 
 void define_operator(py::class_<Tensor>& t, OpId op) {
@@ -91,21 +96,26 @@ void define_operator(py::class_<Tensor>& t, OpId op) {
   std::string stem = info.dunder;
   if (stem.empty()) return;
   if (info.arity == 1) {
-    t.def(("__" + stem + "__").c_str(), [op](const Tensor& self) { return run(op, std::array<Operand, 1>{self}); });
+    t.def(("__" + stem + "__").c_str(),
+          [op](const Tensor& self) { return run(op, std::array<Operand, 1>{self}); });
     return;
   }
   t.def(("__" + stem + "__").c_str(),
-        [op](const Tensor& self, py::handle other) { return binary(op, self, other, false); }, py::is_operator());
+        [op](const Tensor& self, py::handle other) { return binary(op, self, other, false); },
+        py::is_operator());
   if (info.rule == graph::Rule::compare) return;
   t.def(("__r" + stem + "__").c_str(),
-        [op](const Tensor& self, py::handle other) { return binary(op, self, other, true); }, py::is_operator());
-  t.def(("__i" + stem + "__").c_str(), [op](py::object self, py::handle other) { return in_place(op, self, other); },
+        [op](const Tensor& self, py::handle other) { return binary(op, self, other, true); },
+        py::is_operator());
+  t.def(("__i" + stem + "__").c_str(),
+        [op](py::object self, py::handle other) { return in_place(op, self, other); },
         py::is_operator());
 }
 
 py::object matmul_operator(const Tensor& self, py::handle other, bool reflected) {
   auto o = to_operand("matmul", other, &self.engine());
-  if (!o || !std::holds_alternative<Tensor>(*o)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+  if (!o || !std::holds_alternative<Tensor>(*o))
+    return py::reinterpret_borrow<py::object>(Py_NotImplemented);
   const Tensor& b = std::get<Tensor>(*o);
   return py::cast(made(unlocked([&] { return reflected ? matmul(b, self) : matmul(self, b); })));
 }
@@ -117,19 +127,30 @@ void init_operators(py::module_& m, py::class_<Tensor>& t) {
     define_method(t, static_cast<OpId>(i));
     define_operator(t, static_cast<OpId>(i));
   }
-  t.def("__matmul__", [](const Tensor& s, py::handle o) { return matmul_operator(s, o, false); }, py::is_operator());
-  t.def("__rmatmul__", [](const Tensor& s, py::handle o) { return matmul_operator(s, o, true); }, py::is_operator());
-  t.def("__imatmul__", [](py::object self, py::handle o) -> py::object {
-    py::object r = matmul_operator(py::cast<Tensor&>(self), o, false);
-    if (!py::isinstance<Tensor>(r)) return r;
-    py::cast<Tensor&>(self) = py::cast<Tensor&>(r);
-    return self;
-  }, py::is_operator());
-  m.def("elementwise", [](int row, py::args args) {
-    if (row < 0 || row >= graph::kTableRows) raise(ErrorKind::value, "no such row of the elementwise table");
-    OpId op = static_cast<OpId>(row);
-    return run(op, operands(op, args));
-  }, py::arg("row"), "One row of the elementwise table, by number.");
+  t.def(
+      "__matmul__", [](const Tensor& s, py::handle o) { return matmul_operator(s, o, false); },
+      py::is_operator());
+  t.def(
+      "__rmatmul__", [](const Tensor& s, py::handle o) { return matmul_operator(s, o, true); },
+      py::is_operator());
+  t.def(
+      "__imatmul__",
+      [](py::object self, py::handle o) -> py::object {
+        py::object r = matmul_operator(py::cast<Tensor&>(self), o, false);
+        if (!py::isinstance<Tensor>(r)) return r;
+        py::cast<Tensor&>(self) = py::cast<Tensor&>(r);
+        return self;
+      },
+      py::is_operator());
+  m.def(
+      "elementwise",
+      [](int row, py::args args) {
+        if (row < 0 || row >= graph::kTableRows)
+          raise(ErrorKind::value, "no such row of the elementwise table");
+        OpId op = static_cast<OpId>(row);
+        return run(op, operands(op, args));
+      },
+      py::arg("row"), "One row of the elementwise table, by number.");
 }
 
 }  // namespace wgt::bind

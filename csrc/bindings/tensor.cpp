@@ -12,7 +12,9 @@ std::vector<int64_t> reversed_axes(const Tensor& t) {
 }
 
 std::vector<int64_t> last_two_swapped(const Tensor& t) {
-  if (t.rank() < 2) raise(ErrorKind::value, "[matrix_transpose] needs 2 dimensions or more: the tensor has shape " + to_string(t.shape()));
+  if (t.rank() < 2)
+    raise(ErrorKind::value, "[matrix_transpose] needs 2 dimensions or more: the tensor has shape " +
+                                to_string(t.shape()));
   std::vector<int64_t> axes;
   for (int d = 0; d < t.rank(); ++d) axes.push_back(d);
   std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
@@ -31,58 +33,95 @@ void init_properties(py::class_<Tensor>& t) {
   t.def_property_readonly("dtype", [](const Tensor& s) { return dtype_object(s.dtype()); });
   t.def_property_readonly("device", [](const Tensor& s) { return device_of(s.engine()); });
   t.def_property_readonly("itemsize", [](const Tensor& s) { return info(s.dtype()).size; });
-  t.def_property_readonly("nbytes", [](const Tensor& s) { return s.size() * info(s.dtype()).size; });
-  t.def_property_readonly("T", [](const Tensor& s) { return made(unlocked([&] { return permute(s, reversed_axes(s)); })); },
-                          "The axes in reverse order; a view.");
-  t.def_property_readonly("mT", [](const Tensor& s) { return made(unlocked([&] { return permute(s, last_two_swapped(s)); })); },
-                          "The last two axes swapped; a view.");
+  t.def_property_readonly("nbytes",
+                          [](const Tensor& s) { return s.size() * info(s.dtype()).size; });
+  t.def_property_readonly(
+      "T",
+      [](const Tensor& s) { return made(unlocked([&] { return permute(s, reversed_axes(s)); })); },
+      "The axes in reverse order; a view.");
+  t.def_property_readonly(
+      "mT",
+      [](const Tensor& s) {
+        return made(unlocked([&] { return permute(s, last_two_swapped(s)); }));
+      },
+      "The last two axes swapped; a view.");
 }
 
 void init_views(py::class_<Tensor>& t) {
-  t.def("reshape", [](const Tensor& s, py::args shape) {
-    Dims d = shape_args("reshape", shape);
-    return made(unlocked([&] { return reshape(s, d); }));
-  }, "The same elements in another shape; one size may be -1. A view where strides allow.");
-  t.def("permute", [](const Tensor& s, py::args axes) {
-    auto a = to_axes("permute_dims", axes.size() == 1 ? py::handle(axes[0]) : py::handle(axes));
-    return made(unlocked([&] { return permute(s, *a); }));
-  }, "The axes in another order; a view.");
-  t.def("broadcast_to", [](const Tensor& s, py::handle shape) {
-    Dims d = to_dims("broadcast_to", shape);
-    return made(unlocked([&] { return broadcast_to(s, d); }));
-  }, py::arg("shape"), "A view with axes of size 1 repeated.");
-  t.def("expand_dims", [](const Tensor& s, py::handle axis) {
-    auto a = to_axes("expand_dims", axis);
-    return made(unlocked([&] { return expand_dims(s, a.value_or(std::vector<int64_t>{})); }));
-  }, py::arg("axis"), "A view with new axes of size 1.");
-  t.def("squeeze", [](const Tensor& s, py::handle axis) {
-    auto a = to_axes("squeeze", axis);
-    return made(unlocked([&] { return squeeze(s, a); }));
-  }, py::arg("axis") = py::none(), "A view without the given axes of size 1, or without all of them.");
-  t.def("copy", [](const Tensor& s) { return made(unlocked([&] { return copy(s); })); }, "A dense copy.");
+  t.def(
+      "reshape",
+      [](const Tensor& s, py::args shape) {
+        Dims d = shape_args("reshape", shape);
+        return made(unlocked([&] { return reshape(s, d); }));
+      },
+      "The same elements in another shape; one size may be -1. A view where strides allow.");
+  t.def(
+      "permute",
+      [](const Tensor& s, py::args axes) {
+        auto a = to_axes("permute_dims", axes.size() == 1 ? py::handle(axes[0]) : py::handle(axes));
+        return made(unlocked([&] { return permute(s, *a); }));
+      },
+      "The axes in another order; a view.");
+  t.def(
+      "broadcast_to",
+      [](const Tensor& s, py::handle shape) {
+        Dims d = to_dims("broadcast_to", shape);
+        return made(unlocked([&] { return broadcast_to(s, d); }));
+      },
+      py::arg("shape"), "A view with axes of size 1 repeated.");
+  t.def(
+      "expand_dims",
+      [](const Tensor& s, py::handle axis) {
+        auto a = to_axes("expand_dims", axis);
+        return made(unlocked([&] { return expand_dims(s, a.value_or(std::vector<int64_t>{})); }));
+      },
+      py::arg("axis"), "A view with new axes of size 1.");
+  t.def(
+      "squeeze",
+      [](const Tensor& s, py::handle axis) {
+        auto a = to_axes("squeeze", axis);
+        return made(unlocked([&] { return squeeze(s, a); }));
+      },
+      py::arg("axis") = py::none(),
+      "A view without the given axes of size 1, or without all of them.");
+  t.def(
+      "copy", [](const Tensor& s) { return made(unlocked([&] { return copy(s); })); },
+      "A dense copy.");
   t.def("__copy__", [](const Tensor& s) { return s; });
-  t.def("_assign", [](Tensor& s, const Tensor& o) { s = o; }, py::arg("other"), "Moves the handle to another value.");
+  t.def(
+      "_assign", [](Tensor& s, const Tensor& o) { s = o; }, py::arg("other"),
+      "Moves the handle to another value.");
 }
 
 void init_reductions(py::class_<Tensor>& t) {
   auto define = [&](const char* name, const char* doc) {
-    std::string method = std::string("_") + name;  // the facade's methods add NumPy's other arguments
-    t.def(method.c_str(), [name](const Tensor& s, py::handle axis, bool keepdims) {
-      auto a = to_axes(name, axis);
-      return made(unlocked([&] { return reduce(name, s, a, keepdims); }));
-    }, py::arg("axis") = py::none(), py::arg("keepdims") = false, doc);
+    std::string method =
+        std::string("_") + name;  // the facade's methods add NumPy's other arguments
+    t.def(
+        method.c_str(),
+        [name](const Tensor& s, py::handle axis, bool keepdims) {
+          auto a = to_axes(name, axis);
+          return made(unlocked([&] { return reduce(name, s, a, keepdims); }));
+        },
+        py::arg("axis") = py::none(), py::arg("keepdims") = false, doc);
   };
   define("sum", "Sum over axes; integers wrap, bools count.");
   define("mean", "Arithmetic mean over axes, in float32.");
   define("max", "Largest element over axes; NaN wins.");
   define("min", "Smallest element over axes; NaN wins.");
-  t.def("_softmax", [](const Tensor& s, int64_t axis) { return made(unlocked([&] { return softmax(s, axis); })); },
-        py::arg("axis") = -1, "exp(x - max) / sum of the same, along an axis.");
+  t.def(
+      "_softmax",
+      [](const Tensor& s, int64_t axis) {
+        return made(unlocked([&] { return softmax(s, axis); }));
+      },
+      py::arg("axis") = -1, "exp(x - max) / sum of the same, along an axis.");
 }
 
 Scalar scalar_of(const char* op, py::handle o) {
   auto s = to_scalar(o);
-  if (!s) raise(ErrorKind::type, std::string("[") + op + "] expected a number, not " + py::cast<std::string>(py::repr(o)));
+  if (!s)
+    raise(ErrorKind::type,
+          std::string("[") + op + "] expected a number, not " + py::cast<std::string>(py::repr(o)));
   return *s;
 }
 
@@ -91,37 +130,51 @@ Dims checked_shape(const std::string& op, py::handle o) {
   for (int64_t n : d)
     if (n < 0) raise(ErrorKind::value, "[" + op + "] negative size in shape " + to_string(d));
   if (numel(d) >= (int64_t{1} << 32))
-    raise(ErrorKind::unsupported, "[" + op + "] a tensor of shape " + to_string(d) + " has 2^32 elements or more: split it");
+    raise(ErrorKind::unsupported, "[" + op + "] a tensor of shape " + to_string(d) +
+                                      " has 2^32 elements or more: split it");
   return d;
 }
 
 void init_creation(py::module_& m) {
-  m.def("full", [](py::handle shape, py::handle value, py::handle dtype, py::handle device, const std::string& op) {
-    Dims d = checked_shape(op, shape);
-    Scalar s = scalar_of(op.c_str(), value);
-    DType t = to_dtype(dtype);
-    graph::Engine& e = to_device(device)->engine();
-    return made(unlocked([&] { return full(e, d, s, t); }));
-  }, py::arg("shape"), py::arg("value"), py::arg("dtype"), py::arg("device"), py::arg("op") = "full",
-     "`op` is the name that errors give.");
-  m.def("empty", [](py::handle shape, py::handle dtype, py::handle device) {
-    Dims d = checked_shape("empty", shape);
-    DType t = to_dtype(dtype);
-    graph::Engine& e = to_device(device)->engine();
-    return made(unlocked([&] { return empty(e, d, t); }));
-  }, py::arg("shape"), py::arg("dtype"), py::arg("device"));
-  m.def("arange", [](double start, double stop, double step, py::handle dtype, py::handle device) {
-    DType t = to_dtype(dtype);
-    graph::Engine& e = to_device(device)->engine();
-    return made(unlocked([&] { return arange(e, start, stop, step, t); }));
-  }, py::arg("start"), py::arg("stop"), py::arg("step"), py::arg("dtype"), py::arg("device"));
-  m.def("eye", [](int64_t n, int64_t cols, int64_t k, py::handle dtype, py::handle device) {
-    if (n < 0 || cols < 0)
-      raise(ErrorKind::value, "[eye] negative size in shape " + to_string(Dims{n, cols}));
-    DType t = to_dtype(dtype);
-    graph::Engine& e = to_device(device)->engine();
-    return made(unlocked([&] { return eye(e, n, cols, k, t); }));
-  }, py::arg("n_rows"), py::arg("n_cols"), py::arg("k"), py::arg("dtype"), py::arg("device"));
+  m.def(
+      "full",
+      [](py::handle shape, py::handle value, py::handle dtype, py::handle device,
+         const std::string& op) {
+        Dims d = checked_shape(op, shape);
+        Scalar s = scalar_of(op.c_str(), value);
+        DType t = to_dtype(dtype);
+        graph::Engine& e = to_device(device)->engine();
+        return made(unlocked([&] { return full(e, d, s, t); }));
+      },
+      py::arg("shape"), py::arg("value"), py::arg("dtype"), py::arg("device"),
+      py::arg("op") = "full", "`op` is the name that errors give.");
+  m.def(
+      "empty",
+      [](py::handle shape, py::handle dtype, py::handle device) {
+        Dims d = checked_shape("empty", shape);
+        DType t = to_dtype(dtype);
+        graph::Engine& e = to_device(device)->engine();
+        return made(unlocked([&] { return empty(e, d, t); }));
+      },
+      py::arg("shape"), py::arg("dtype"), py::arg("device"));
+  m.def(
+      "arange",
+      [](double start, double stop, double step, py::handle dtype, py::handle device) {
+        DType t = to_dtype(dtype);
+        graph::Engine& e = to_device(device)->engine();
+        return made(unlocked([&] { return arange(e, start, stop, step, t); }));
+      },
+      py::arg("start"), py::arg("stop"), py::arg("step"), py::arg("dtype"), py::arg("device"));
+  m.def(
+      "eye",
+      [](int64_t n, int64_t cols, int64_t k, py::handle dtype, py::handle device) {
+        if (n < 0 || cols < 0)
+          raise(ErrorKind::value, "[eye] negative size in shape " + to_string(Dims{n, cols}));
+        DType t = to_dtype(dtype);
+        graph::Engine& e = to_device(device)->engine();
+        return made(unlocked([&] { return eye(e, n, cols, k, t); }));
+      },
+      py::arg("n_rows"), py::arg("n_cols"), py::arg("k"), py::arg("dtype"), py::arg("device"));
 }
 
 }  // namespace
@@ -131,18 +184,30 @@ void init_tensor(py::module_& m, py::class_<Tensor>& t) {
   init_views(t);
   init_reductions(t);
   init_creation(m);
-  t.def("_astype", [](const Tensor& s, py::handle dtype) {
-    DType d = to_dtype(dtype);
-    return made(unlocked([&] { return astype(s, d); }));
-  }, py::arg("dtype"));
-  m.def("matmul", [](const Tensor& a, const Tensor& b) { return made(unlocked([&] { return matmul(a, b); })); },
-        py::arg("x1"), py::arg("x2"));
-  m.def("promote", [](py::handle a, py::handle b) {
-    return dtype_object(promote("result_type", to_dtype(a), to_dtype(b)));
-  }, py::arg("a"), py::arg("b"), "The dtype that both are cast to where they meet.");
-  m.def("broadcast_shapes", [](py::handle a, py::handle b) {
-    return to_tuple(broadcast("broadcast_shapes", to_dims("broadcast_shapes", a), to_dims("broadcast_shapes", b)));
-  }, py::arg("a"), py::arg("b"));
+  t.def(
+      "_astype",
+      [](const Tensor& s, py::handle dtype) {
+        DType d = to_dtype(dtype);
+        return made(unlocked([&] { return astype(s, d); }));
+      },
+      py::arg("dtype"));
+  m.def(
+      "matmul",
+      [](const Tensor& a, const Tensor& b) { return made(unlocked([&] { return matmul(a, b); })); },
+      py::arg("x1"), py::arg("x2"));
+  m.def(
+      "promote",
+      [](py::handle a, py::handle b) {
+        return dtype_object(promote("result_type", to_dtype(a), to_dtype(b)));
+      },
+      py::arg("a"), py::arg("b"), "The dtype that both are cast to where they meet.");
+  m.def(
+      "broadcast_shapes",
+      [](py::handle a, py::handle b) {
+        return to_tuple(broadcast("broadcast_shapes", to_dims("broadcast_shapes", a),
+                                  to_dims("broadcast_shapes", b)));
+      },
+      py::arg("a"), py::arg("b"));
 }
 
 }  // namespace wgt::bind

@@ -87,8 +87,7 @@ namespace {
 void check_count(const char* op, const Dims& shape) {
   if (numel(shape) >= (int64_t{1} << 32))
     raise(ErrorKind::unsupported, std::string("[") + op + "] a result of shape " +
-                                      to_string(shape) +
-                                      " has 2^32 elements or more: split it");
+                                      to_string(shape) + " has 2^32 elements or more: split it");
 }
 }  // namespace
 

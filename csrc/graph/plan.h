@@ -17,7 +17,7 @@ namespace wgt::graph {
 struct Operand {
   int value = -1;  // of the source, views removed
   Layout layout;   // over the reader's operand index space (broadcast), to the source's row-major
-                  // index; for leaves to elements of the buffer
+                   // index; for leaves to elements of the buffer
 };
 
 struct FlushNode {

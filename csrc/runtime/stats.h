@@ -12,9 +12,10 @@ namespace wgt::rt {
   STAT(pipeline_hits)                                                                            \
   STAT(plans)                                                                                    \
   STAT(plan_hits)                                                                                \
-  STAT(bind_groups) STAT(bind_group_hits) STAT(buffers) STAT(buffer_hits) STAT(bytes_uploaded)   \
-      STAT(bytes_read) STAT(live_bytes) STAT(pooled_bytes) STAT(peak_bytes) STAT(live_pipelines) \
-          STAT(live_plans) STAT(flushes)
+  STAT(bind_groups)                                                                              \
+  STAT(bind_group_hits) STAT(buffers) STAT(buffer_hits) STAT(bytes_uploaded) STAT(bytes_read)    \
+      STAT(live_bytes) STAT(pooled_bytes) STAT(peak_bytes) STAT(live_pipelines) STAT(live_plans) \
+          STAT(flushes)
 
 struct Stats {
 #define STAT(name) uint64_t name = 0;

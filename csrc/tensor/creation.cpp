@@ -8,19 +8,21 @@ namespace wgt {
 namespace {
 
 // Copies a strided host array to dense memory; recursion is as deep as the rank.
-void pack(std::byte* dst, const std::byte* src, const Dims& shape, const Dims& strides, int d, int64_t item,
-          int64_t dense) {
+void pack(std::byte* dst, const std::byte* src, const Dims& shape, const Dims& strides, int d,
+          int64_t item, int64_t dense) {
   int64_t n = shape[d], step = strides[d];
   if (d == shape.size() - 1) {
     if (step == item) {
       std::memcpy(dst, src, static_cast<size_t>(n * item));
     } else {
-      for (int64_t i = 0; i < n; ++i) std::memcpy(dst + i * item, src + i * step, static_cast<size_t>(item));
+      for (int64_t i = 0; i < n; ++i)
+        std::memcpy(dst + i * item, src + i * step, static_cast<size_t>(item));
     }
     return;
   }
   dense /= n;
-  for (int64_t i = 0; i < n; ++i) pack(dst + i * dense, src + i * step, shape, strides, d + 1, item, dense);
+  for (int64_t i = 0; i < n; ++i)
+    pack(dst + i * dense, src + i * step, shape, strides, d + 1, item, dense);
 }
 
 bool dense_bytes(const Dims& shape, const Dims& strides, int64_t item) {
@@ -34,7 +36,8 @@ bool dense_bytes(const Dims& shape, const Dims& strides, int64_t item) {
 
 }  // namespace
 
-Tensor from_host(graph::Engine& e, DType dtype, const Dims& shape, const Dims& strides, const void* data) {
+Tensor from_host(graph::Engine& e, DType dtype, const Dims& shape, const Dims& strides,
+                 const void* data) {
   int64_t item = info(dtype).size, bytes = numel(shape) * item;
   rt::Lock lock = e.lock();
   e.collect();
@@ -59,11 +62,14 @@ Tensor empty(graph::Engine& e, const Dims& shape, DType dtype) {
 Tensor arange(graph::Engine& e, double start, double stop, double step, DType dtype) {
   double count = std::ceil((stop - start) / step);
   auto values = [&] {
-    return "start " + std::to_string(start) + ", stop " + std::to_string(stop) + ", step " + std::to_string(step);
+    return "start " + std::to_string(start) + ", stop " + std::to_string(stop) + ", step " +
+           std::to_string(step);
   };
   if (step == 0) raise(ErrorKind::value, "[arange] the step is zero: " + values());
-  if (!std::isfinite(count)) raise(ErrorKind::value, "[arange] the number of elements is not finite: " + values());
-  if (count >= 4294967296.0) raise(ErrorKind::unsupported, "[arange] has 2^32 elements or more: " + values());
+  if (!std::isfinite(count))
+    raise(ErrorKind::value, "[arange] the number of elements is not finite: " + values());
+  if (count >= 4294967296.0)
+    raise(ErrorKind::unsupported, "[arange] has 2^32 elements or more: " + values());
   int64_t n = count > 0 ? static_cast<int64_t>(count) : 0;
   if (is_bool(dtype)) raise(ErrorKind::dtype, "[arange] is not defined for bool");
   rt::Lock lock = e.lock();
@@ -73,7 +79,8 @@ Tensor arange(graph::Engine& e, double start, double stop, double step, DType dt
 }
 
 Tensor eye(graph::Engine& e, int64_t n, int64_t m, int64_t k, DType dtype) {
-  Tensor rows = expand_dims(arange(e, static_cast<double>(k), static_cast<double>(n + k), 1, DType::int32), {1});
+  Tensor rows = expand_dims(
+      arange(e, static_cast<double>(k), static_cast<double>(n + k), 1, DType::int32), {1});
   Tensor columns = arange(e, 0, static_cast<double>(m), 1, DType::int32);
   return astype(elementwise(graph::OpId::equal, {rows, columns}), dtype);
 }

@@ -14,7 +14,8 @@ namespace {
 
 uint32_t bits_of(const char* op, DType t, const Scalar& s) {
   if (s.kind == Kind::f) {
-    double low = t == DType::int32 ? -2147483649.0 : -1.0, high = t == DType::int32 ? 2147483648.0 : 4294967296.0;
+    double low = t == DType::int32 ? -2147483649.0 : -1.0,
+           high = t == DType::int32 ? 2147483648.0 : 4294967296.0;
     if (is_integer(t) && !(s.f > low && s.f < high))
       raise(std::isnan(s.f) ? ErrorKind::value : ErrorKind::overflow,
             std::string("[") + op + "] " + std::to_string(s.f) + " cannot become " + info(t).name);
@@ -22,7 +23,8 @@ uint32_t bits_of(const char* op, DType t, const Scalar& s) {
   }
   if (is_integer(t) && s.kind != Kind::b) {
     int64_t low = t == DType::int32 ? std::numeric_limits<int32_t>::min() : 0;
-    int64_t high = t == DType::int32 ? std::numeric_limits<int32_t>::max() : std::numeric_limits<uint32_t>::max();
+    int64_t high = t == DType::int32 ? std::numeric_limits<int32_t>::max()
+                                     : std::numeric_limits<uint32_t>::max();
     if (s.kind == Kind::u || s.i < low || s.i > high)
       raise(ErrorKind::overflow, std::string("[") + op + "] Python integer " +
                                      (s.kind == Kind::u ? "above 2^63" : std::to_string(s.i)) +
@@ -38,10 +40,13 @@ DType common_dtype(OpId op, std::span<const Operand> args) {
   size_t first = o.rule == Rule::select ? 1 : 0;
   std::optional<DType> t;
   for (size_t i = first; i < args.size(); ++i)
-    if (auto* a = std::get_if<Tensor>(&args[i])) t = t ? promote(o.name, *t, a->dtype()) : a->dtype();
+    if (auto* a = std::get_if<Tensor>(&args[i]))
+      t = t ? promote(o.name, *t, a->dtype()) : a->dtype();
   for (size_t i = first; i < args.size(); ++i)
     if (auto* s = std::get_if<Scalar>(&args[i])) {
-      DType own = s->kind == Kind::f ? DType::float32 : s->kind == Kind::b ? DType::bool_ : DType::int32;
+      DType own = s->kind == Kind::f   ? DType::float32
+                  : s->kind == Kind::b ? DType::bool_
+                                       : DType::int32;
       if (!t || (is_float(own) && !is_float(*t)) || (is_bool(*t) && !is_bool(own))) t = own;
     }
   return *t;
@@ -52,8 +57,8 @@ graph::Engine& engine_of(const char* op, std::span<const Operand> args, graph::E
   for (const Operand& a : args)
     if (auto* t = std::get_if<Tensor>(&a)) {
       if (e && e != &t->engine())
-        raise(ErrorKind::device_mismatch, std::string("[") + op + "] operands are on " + e->name() + " and " +
-                                              t->engine().name() + ": move one of them");
+        raise(ErrorKind::device_mismatch, std::string("[") + op + "] operands are on " + e->name() +
+                                              " and " + t->engine().name() + ": move one of them");
       e = &t->engine();
     }
   if (!e) e = fallback;
@@ -79,8 +84,10 @@ struct Prepared {
 
 Prepared prepare(OpId op, std::span<const Operand> args, graph::Engine* engine_of_scalars) {
   const graph::OpInfo& o = op_info(op);
-  if (static_cast<int>(args.size()) != o.arity) internal_error(std::string(o.name) + ": number of operands");
-  Prepared p{&engine_of(o.name, args, engine_of_scalars), op_types(op, common_dtype(op, args)), Dims()};
+  if (static_cast<int>(args.size()) != o.arity)
+    internal_error(std::string(o.name) + ": number of operands");
+  Prepared p{&engine_of(o.name, args, engine_of_scalars), op_types(op, common_dtype(op, args)),
+             Dims()};
   for (const Operand& a : args)
     if (auto* t = std::get_if<Tensor>(&a)) p.shape = broadcast(o.name, p.shape, t->shape());
   return p;
@@ -128,8 +135,9 @@ Tensor copy(const Tensor& t) {
   return Tensor(t.engine().map(OpId::copy, t.dtype(), t.shape(), &t.node(), 1));
 }
 
-Tensor full(graph::Engine& e, const Dims& shape, const Scalar& value, DType dtype) {
-  uint32_t bits = bits_of("full", dtype, value);
+Tensor full(graph::Engine& e, const Dims& shape, const Scalar& value, DType dtype,
+            const char* op) {
+  uint32_t bits = bits_of(op, dtype, value);
   rt::Lock lock = e.lock();
   e.device().check();
   return Tensor(e.fill(dtype, shape, bits));

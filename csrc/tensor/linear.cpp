@@ -19,7 +19,9 @@ Tensor with_kept_axes(const Tensor& r, const Dims& shape, uint32_t mask) {
   return reshape(r, kept);
 }
 
-Scalar whole(int64_t v) { return {Kind::i, static_cast<double>(v), v}; }
+Scalar whole(int64_t v) {
+  return {Kind::i, static_cast<double>(v), v};
+}
 
 Tensor reduce_axes(const char* name, ReduceOp op, const Tensor& t, uint32_t mask) {
   Dims shape;
@@ -33,14 +35,16 @@ Tensor reduce_axes(const char* name, ReduceOp op, const Tensor& t, uint32_t mask
   if (mask == 0) return copy(t);
   rt::Lock lock = t.engine().lock();
   if (count == 0 && op != ReduceOp::sum && numel(shape) != 0)
-    raise(ErrorKind::value, std::string("[") + name + "] of zero elements: the tensor has shape " + to_string(t.shape()));
+    raise(ErrorKind::value, std::string("[") + name + "] of zero elements: the tensor has shape " +
+                                to_string(t.shape()));
   if (count == 0 || numel(shape) == 0) return Tensor(t.engine().fill(t.dtype(), shape, 0));
   return Tensor(t.engine().reduce(op, t.node(), mask));
 }
 
 }  // namespace
 
-Tensor reduce(const char* op, const Tensor& t, const std::optional<std::vector<int64_t>>& axes, bool keepdims) {
+Tensor reduce(const char* op, const Tensor& t, const std::optional<std::vector<int64_t>>& axes,
+              bool keepdims) {
   uint32_t mask = axes ? axes_mask(op, *axes, t.rank()) : (1u << t.rank()) - 1u;
   bool mean = std::strcmp(op, "mean") == 0;
   bool sum = mean || std::strcmp(op, "sum") == 0;
@@ -76,10 +80,11 @@ Tensor softmax(const Tensor& t, int64_t axis) {
 
 namespace {
 
-// Products with a single row or column are sums over the shared axis: the reduction kernels do them at bandwidth.
+// Products with a single row or column are sums over the shared axis: the reduction kernels do them
+// at bandwidth.
 Tensor vector_product(const Tensor& a, const Tensor& b) {
   int rank = std::max(a.rank(), b.rank());
-  Tensor left = expand_dims(a, {-1});        // [.., m, k, 1]
+  Tensor left = expand_dims(a, {-1});             // [.., m, k, 1]
   Tensor right = expand_dims(b, {b.rank() - 2});  // [.., 1, k, n]
   Tensor product = elementwise(OpId::multiply, {left, right});
   return reduce("sum", product, std::vector<int64_t>{rank - 1}, false);
@@ -106,18 +111,20 @@ Tensor product_of(const Tensor& a, const Tensor& b) {
 
 Tensor matmul(const Tensor& a0, const Tensor& b0) {
   if (&a0.engine() != &b0.engine())
-    raise(ErrorKind::device_mismatch, "[matmul] operands are on " + a0.engine().name() + " and " + b0.engine().name() +
-                                          ": move one of them");
+    raise(ErrorKind::device_mismatch, "[matmul] operands are on " + a0.engine().name() + " and " +
+                                          b0.engine().name() + ": move one of them");
   if (a0.rank() == 0 || b0.rank() == 0)
-    raise(ErrorKind::shape, "[matmul] takes no 0-d operands: shapes " + to_string(a0.shape()) + " and " + to_string(b0.shape()));
+    raise(ErrorKind::shape, "[matmul] takes no 0-d operands: shapes " + to_string(a0.shape()) +
+                                " and " + to_string(b0.shape()));
   DType t = promote("matmul", a0.dtype(), b0.dtype());
   if (is_bool(t)) raise(ErrorKind::dtype, "[matmul] is not defined for bool: cast with astype()");
   Tensor a = a0.rank() == 1 ? expand_dims(a0, {0}) : a0;
   Tensor b = b0.rank() == 1 ? expand_dims(b0, {1}) : b0;
   if (a.shape().back() != b.shape()[b.rank() - 2])
-    raise(ErrorKind::shape, "[matmul] shapes " + to_string(a0.shape()) + " and " + to_string(b0.shape()) +
-                                " do not match: " + std::to_string(a.shape().back()) + " columns against " +
-                                std::to_string(b.shape()[b.rank() - 2]) + " rows");
+    raise(ErrorKind::shape,
+          "[matmul] shapes " + to_string(a0.shape()) + " and " + to_string(b0.shape()) +
+              " do not match: " + std::to_string(a.shape().back()) + " columns against " +
+              std::to_string(b.shape()[b.rank() - 2]) + " rows");
   Tensor r = product_of(astype(a, t), astype(b, t));
   std::vector<int64_t> drop;
   if (a0.rank() == 1) drop.push_back(r.rank() - 2);

@@ -1,5 +1,5 @@
-// Tensors: mutable handles on immutable nodes, and the functions on them. Every function takes the device's lock
-// itself; call them without the GIL.
+// Tensors: mutable handles on immutable nodes, and the functions on them. Every function takes the
+// device's lock itself; call them without the GIL.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -37,22 +37,26 @@ struct Scalar {
 using Operand = std::variant<Tensor, Scalar>;
 
 // Elementwise. Raises ShapeError, DTypeError, DeviceMismatchError.
-Tensor elementwise(graph::OpId op, std::span<const Operand> args, graph::Engine* engine_of_scalars = nullptr);
+Tensor elementwise(graph::OpId op, std::span<const Operand> args,
+                   graph::Engine* engine_of_scalars = nullptr);
 inline Tensor elementwise(graph::OpId op, std::initializer_list<Operand> args) {
   return elementwise(op, std::span<const Operand>(args.begin(), args.size()));
 }
-/// The same if it takes no waiting and starts no work, else an empty tensor: so short that the GIL may be kept.
+/// The same if it takes no waiting and starts no work, else an empty tensor: so short that the GIL
+/// may be kept.
 Tensor try_elementwise(graph::OpId op, std::span<const Operand> args);
 Tensor astype(const Tensor& t, DType dtype);
 Tensor copy(const Tensor& t);
 
 // Creation.
-Tensor full(graph::Engine& e, const Dims& shape, const Scalar& value, DType dtype);
+Tensor full(graph::Engine& e, const Dims& shape, const Scalar& value, DType dtype,
+            const char* op = "full");
 Tensor arange(graph::Engine& e, double start, double stop, double step, DType dtype);
 Tensor eye(graph::Engine& e, int64_t n, int64_t m, int64_t k, DType dtype);
 Tensor empty(graph::Engine& e, const Dims& shape, DType dtype);
 /// Copies host memory at the call. `strides` in bytes, of any sign.
-Tensor from_host(graph::Engine& e, DType dtype, const Dims& shape, const Dims& strides, const void* data);
+Tensor from_host(graph::Engine& e, DType dtype, const Dims& shape, const Dims& strides,
+                 const void* data);
 
 // Views: no copy, but for a reshape that strides cannot express.
 Tensor reshape(const Tensor& t, const Dims& shape);
@@ -71,7 +75,8 @@ Tensor index(const Tensor& t, const std::vector<IndexItem>& items);
 Tensor index_assign(const Tensor& t, const std::vector<IndexItem>& items, const Operand& value);
 
 // Reductions; `axes` absent: all. Raises ValueError for max and min of nothing.
-Tensor reduce(const char* op, const Tensor& t, const std::optional<std::vector<int64_t>>& axes, bool keepdims);
+Tensor reduce(const char* op, const Tensor& t, const std::optional<std::vector<int64_t>>& axes,
+              bool keepdims);
 Tensor softmax(const Tensor& t, int64_t axis);
 /// As NumPy's @: vectors, matrices, broadcast batches.
 Tensor matmul(const Tensor& a, const Tensor& b);

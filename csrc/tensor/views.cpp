@@ -19,7 +19,8 @@ Tensor make_view(const Tensor& t, const Dims& shape, const Layout& layout) {
 void check_rank(const char* op, int rank) {
   if (rank > kMaxRank)
     raise(ErrorKind::shape, std::string("[") + op + "] a result of " + std::to_string(rank) +
-                                " dimensions: tensors have at most " + std::to_string(kMaxRank) + " dimensions");
+                                " dimensions: tensors have at most " + std::to_string(kMaxRank) +
+                                " dimensions");
 }
 
 int result_rank(const std::vector<IndexItem>& items) {
@@ -28,7 +29,8 @@ int result_rank(const std::vector<IndexItem>& items) {
 }
 
 // Shape and layout of a basic index into what `from` lays out.
-void apply_index(const Layout& from, const std::vector<IndexItem>& items, Dims& shape, Layout& layout) {
+void apply_index(const Layout& from, const std::vector<IndexItem>& items, Dims& shape,
+                 Layout& layout) {
   layout.offset = from.offset;
   int d = 0;
   for (const IndexItem& i : items) {
@@ -54,15 +56,17 @@ Tensor reshape(const Tensor& t, const Dims& target) {
   rt::Lock lock = t.engine().lock();
   if (t.size() == 0) return Tensor(t.engine().fill(t.dtype(), shape, 0));
   Layout from = Engine::layout_of(*t.node());
-  if (auto strides = reshape_strides(t.shape(), from.strides, shape)) return make_view(t, shape, {*strides, from.offset});
+  if (auto strides = reshape_strides(t.shape(), from.strides, shape))
+    return make_view(t, shape, {*strides, from.offset});
   NodeRef dense = t.engine().map(OpId::copy, t.dtype(), t.shape(), &t.node(), 1);
   return Tensor(t.engine().view(dense, shape, {contiguous_strides(shape), 0}));
 }
 
 Tensor permute(const Tensor& t, const std::vector<int64_t>& axes) {
   if (static_cast<int>(axes.size()) != t.rank())
-    raise(ErrorKind::value, "[permute_dims] " + std::to_string(axes.size()) + " axes for a tensor with " +
-                                std::to_string(t.rank()) + " dimensions");
+    raise(ErrorKind::value, "[permute_dims] " + std::to_string(axes.size()) +
+                                " axes for a tensor with " + std::to_string(t.rank()) +
+                                " dimensions");
   axes_mask("permute_dims", axes, t.rank());
   rt::Lock lock = t.engine().lock();
   Layout from = Engine::layout_of(*t.node()), to{Dims(), from.offset};
@@ -80,7 +84,8 @@ Tensor broadcast_to(const Tensor& t, const Dims& shape) {
     if (d < 0) raise(ErrorKind::value, "[broadcast_to] negative size in " + to_string(shape));
   rt::Lock lock = t.engine().lock();
   Layout from = Engine::layout_of(*t.node());
-  return make_view(t, shape, {broadcast_strides("broadcast_to", t.shape(), from.strides, shape), from.offset});
+  return make_view(
+      t, shape, {broadcast_strides("broadcast_to", t.shape(), from.strides, shape), from.offset});
 }
 
 Tensor expand_dims(const Tensor& t, const std::vector<int64_t>& axes) {
@@ -105,7 +110,8 @@ Tensor squeeze(const Tensor& t, const std::optional<std::vector<int64_t>>& axes)
     mask = axes_mask("squeeze", *axes, t.rank());
     for (int d = 0; d < t.rank(); ++d)
       if (((mask >> d) & 1u) && t.shape()[d] != 1)
-        raise(ErrorKind::value, "[squeeze] axis " + std::to_string(d) + " of " + to_string(t.shape()) + " has not size 1");
+        raise(ErrorKind::value, "[squeeze] axis " + std::to_string(d) + " of " +
+                                    to_string(t.shape()) + " has not size 1");
   } else {
     for (int d = 0; d < t.rank(); ++d)
       if (t.shape()[d] == 1) mask |= 1u << d;
@@ -138,7 +144,8 @@ Tensor index_assign(const Tensor& t, const std::vector<IndexItem>& items, const 
     Tensor wide = astype(t, DType::uint32);
     Operand v = value;
     if (auto* s = std::get_if<Scalar>(&value))
-      v = Scalar{Kind::i, 0, (s->kind == Kind::f || s->kind == Kind::u ? s->f != 0 : s->i != 0) ? 1 : 0};
+      v = Scalar{Kind::i, 0,
+                 (s->kind == Kind::f || s->kind == Kind::u ? s->f != 0 : s->i != 0) ? 1 : 0};
     else
       v = astype(astype(std::get<Tensor>(value), DType::bool_), DType::uint32);
     return astype(index_assign(wide, items, v), DType::bool_);
@@ -146,16 +153,20 @@ Tensor index_assign(const Tensor& t, const std::vector<IndexItem>& items, const 
   Dims shape;
   Layout layout;
   apply_index({contiguous_strides(t.shape()), 0}, items, shape, layout);
-  Tensor source = std::holds_alternative<Tensor>(value) ? astype(std::get<Tensor>(value), t.dtype())
-                                                        : full(e, Dims(), std::get<Scalar>(value), t.dtype());
+  Tensor source = std::holds_alternative<Tensor>(value)
+                      ? astype(std::get<Tensor>(value), t.dtype())
+                      : full(e, Dims(), std::get<Scalar>(value), t.dtype(), "setitem");
   if (&source.engine() != &e)
-    raise(ErrorKind::device_mismatch, "[setitem] the tensor is on " + e.name() + ", the value on " + source.engine().name());
+    raise(ErrorKind::device_mismatch,
+          "[setitem] the tensor is on " + e.name() + ", the value on " + source.engine().name());
   // NumPy lets a value have leading dimensions of 1 that the target lacks.
-  while (source.rank() > shape.size() && source.shape()[0] == 1) source = squeeze(source, std::vector<int64_t>{0});
-  Dims fitted = source.rank() <= shape.size() ? broadcast("setitem", source.shape(), shape) : source.shape();
+  while (source.rank() > shape.size() && source.shape()[0] == 1)
+    source = squeeze(source, std::vector<int64_t>{0});
+  Dims fitted =
+      source.rank() <= shape.size() ? broadcast("setitem", source.shape(), shape) : source.shape();
   if (!(fitted == shape))
-    raise(ErrorKind::shape, "[setitem] a value of shape " + to_string(source.shape()) + " does not fit the shape " +
-                                to_string(shape) + " of what is set");
+    raise(ErrorKind::shape, "[setitem] a value of shape " + to_string(source.shape()) +
+                                " does not fit the shape " + to_string(shape) + " of what is set");
   source = broadcast_to(source, shape);
   if (numel(shape) == 0) return t;
   rt::Lock lock = e.lock();
