@@ -34,6 +34,20 @@ fn min_nan_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
   return select(select(m, b, isnan_{{W}}(b)), a, isnan_{{W}}(a));
 }
 
+//@ relu_f: isnan
+// Compilers make a plain select a maximum, and lose NaN.
+fn relu_f_{{W}}(x: {{F}}) -> {{F}} {
+  return select(max(x, {{F}}(0.0)), x, isnan_{{W}}(x));
+}
+
+//@ div_f:
+// WebGPU promises a quotient for divisors up to 2^126 only: drivers multiply by a reciprocal that is flushed
+// beyond it. Larger ones are scaled down first, exactly.
+fn div_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
+  let s = select({{F}}(1.0), {{F}}(5.9604644775390625e-8), abs(b) > {{F}}(8.507059e37));
+  return (a * s) / (b * s);
+}
+
 //@ sign_f: isnan
 fn sign_f_{{W}}(x: {{F}}) -> {{F}} {
   let s = select(select({{F}}(0.0), {{F}}(-1.0), x < {{F}}(0.0)), {{F}}(1.0), x > {{F}}(0.0));
@@ -114,12 +128,12 @@ fn floor_mod_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
   return select(select(m, m + b, differs), zero, m == {{F}}(0.0));
 }
 
-//@ floor_div_f: fmod_f
+//@ floor_div_f: fmod_f div_f
 // As Python's float division: (a - mod) / b rounded to the nearest whole number.
 fn floor_div_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
   let m = fmod_f_{{W}}(a, b);
   let differs = (m != {{F}}(0.0)) & ((m < {{F}}(0.0)) != (b < {{F}}(0.0)));
-  let d = (a - m) / b;
+  let d = div_f_{{W}}(a - m, b);
   let q = select(d, d - {{F}}(1.0), differs);
   let f = floor(q);
   let r = select(f, f + {{F}}(1.0), q - f > {{F}}(0.5));
@@ -213,9 +227,8 @@ fn pow_f_{{W}}(x: {{F}}, y: {{F}}) -> {{F}} {
   var r = select(exp_{{W}}(y * log_{{W}}(a)), power, small);
   r = select(r, sqrt(a), y == {{F}}(0.5));
   let nan = bitcast<{{F}}>({{U}}(0x7fc00000u) | (bitcast<{{U}}>(x) & {{U}}(0u)));
-  r = select(r, select(r, -r, odd), x < {{F}}(0.0));
-  let negative_zero = (bitcast<{{U}}>(x) == {{U}}(0x80000000u)) & odd;
-  r = select(r, -abs(r), negative_zero);
+  // By the sign bit: also of zero, and of denormals that comparisons take for zero.
+  r = select(r, -abs(r), odd & (bitcast<{{U}}>(x) >= {{U}}(0x80000000u)));
   let inf_y = (bitcast<{{U}}>(y) & {{U}}(0x7fffffffu)) == {{U}}(0x7f800000u);
   r = select(r, nan, (x < {{F}}(0.0)) & !whole & !inf_y & (a <= {{F}}(3.4028235e38)));
   r = select(r, nan, isnan_{{W}}(x) | isnan_{{W}}(y));
