@@ -144,7 +144,7 @@ void init_creation(py::module_& m) {
         Scalar s = scalar_of(op.c_str(), value);
         DType t = to_dtype(dtype);
         graph::Engine& e = to_device(device)->engine();
-        return made(unlocked([&] { return full(e, d, s, t); }));
+        return made(unlocked([&] { return full(e, d, s, t, op.c_str()); }));
       },
       py::arg("shape"), py::arg("value"), py::arg("dtype"), py::arg("device"),
       py::arg("op") = "full", "`op` is the name that errors give.");
