@@ -192,15 +192,17 @@ void init_device(py::module_& m) {
         graph::Engine& e = s.engine();
         unlocked([&] { e.recover(); });
       },
-      "Makes the device anew; tensors of the old one raise DeviceLostError.");
+      "Makes a lost device anew; its tensors raise DeviceLostError. Does nothing for one that is "
+      "well.");
   d.def(
       "synchronize",
       [](PyDevice& s) {
         graph::Engine& e = s.engine();
         unlocked([&] {
           rt::Lock l = e.lock();
-          e.flush({});
+          auto error = e.flush({});
           e.device().synchronize(l);
+          if (error) throw Error(*error);
         });
         forward_log();
       },

@@ -27,7 +27,8 @@ std::vector<Engine*>& engine_list() {
 }
 }  // namespace
 
-const std::vector<Engine*>& engines() {
+std::vector<Engine*> engines() {
+  std::lock_guard<std::mutex> l(engines_mutex());
   return engine_list();
 }
 
@@ -50,21 +51,13 @@ Engine* Engine::create(const rt::AdapterInfo& adapter, const rt::DeviceOptions& 
   return e;
 }
 
-namespace {
-// While one exists no device is deleted.
-struct Entering {
-  explicit Entering(std::atomic<int>& n) : n_(n) { n_.fetch_add(1); }
-  ~Entering() { n_.fetch_sub(1); }
-  std::atomic<int>& n_;
-};
-}  // namespace
-
 rt::Lock Engine::lock() {
-  Entering entering(entering_);
+  if (rt::forked()) [[unlikely]]
+    device().check();  // raises; the lock may be held for ever by a thread that was not forked
   for (;;) {
-    rt::Device* d = device_.load();
+    rt::Device* d = device_.load(std::memory_order_acquire);
     rt::Lock l(d->mutex());
-    if (d == device_.load()) return l;
+    if (d == device_.load(std::memory_order_acquire)) return l;
   }
 }
 
@@ -72,7 +65,6 @@ rt::Lock Engine::lock() {
 constexpr int kNodesOfAnOperation = 4;
 
 rt::Lock Engine::try_lock_for_node() {
-  Entering entering(entering_);
   rt::Device* d = device_.load(std::memory_order_acquire);
   rt::Lock l(d->mutex(), std::try_to_lock);
   if (l && (d != device_.load(std::memory_order_acquire) ||
@@ -141,6 +133,11 @@ void Engine::release_inputs(Node& n) {
 void Engine::collect() {
   since_collect_ = 0;
   device().collect();
+  if (!mourned_.empty()) [[unlikely]]
+    std::erase_if(mourned_, [](rt::Device* d) {
+      d->collect();
+      return d->live_buffers() == 0;
+    });
   while (Node* n = dead_.take_all()) {
     while (n) {
       Node* next = n->next_dead;
@@ -292,28 +289,10 @@ void Engine::settle(Node& n) {
                                       n.buffer->device->lost_reason());
 }
 
-// Under the current device's lock.
-void Engine::drop_lost_devices() {
-  for (size_t i = 0; i + 1 < devices_.size();) {
-    rt::Device& d = *devices_[i];
-    bool unused;
-    {
-      rt::Lock l(d.mutex());
-      d.collect();
-      unused = d.live_bytes() == 0;
-    }
-    if (unused && entering_.load() == 0)
-      devices_.erase(devices_.begin() + static_cast<std::ptrdiff_t>(i));
-    else
-      ++i;
-  }
-}
-
 // ---- the device ------------------------------------------------------------------------------
 
 void Engine::destroy() {
-  Entering entering(entering_);
-  device_.load()->destroy();
+  device().destroy();
 }
 
 void Engine::close() {
@@ -321,17 +300,22 @@ void Engine::close() {
 }
 
 void Engine::recover() {
+  std::lock_guard<std::mutex> one(recovery_);
+  if (!device().lost()) return;
   auto fresh = rt::Device::create(adapter_, options_);
   rt::Lock l = lock();
+  rt::Device& old = device();
   collect();
   FlushGraph none;
-  Error lost(ErrorKind::device_lost,
-             "this tensor was not computed before its device " + name_ + " was lost: " +
-                 (device().lost() ? device().lost_reason() : "recover() made a new one"));
-  fail(none, Step{}, lost);
+  fail(none, {},
+       Error(ErrorKind::device_lost, "this tensor was not computed before its device " + name_ +
+                                         " was lost: " + old.lost_reason()));
   plans_.clear();
+  since_flush_ = 0;
   devices_.push_back(std::move(fresh));
   device_.store(devices_.back().get(), std::memory_order_release);
+  old.retire();
+  if (old.live_buffers()) mourned_.push_back(&old);
 }
 
 rt::Stats Engine::stats() {

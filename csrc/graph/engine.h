@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -45,8 +46,10 @@ class Engine {
   /// for a node of a lost device. [lock]
   void settle(Node& n);
 
-  /// Computes every root and `targets`. Work is recorded and submitted, not waited for. [lock]
-  void flush(const std::vector<Node*>& targets);
+  /// Computes every root and `targets`. Work is recorded and submitted, not waited for. What fails
+  /// holds its error from then on, and nothing else does; raises the error of a target, and
+  /// DeviceLostError. Returns the first error, if there was one. [lock]
+  std::shared_ptr<Error> flush(const std::vector<Node*>& targets);
   /// A text that says which kernels computing `target` now takes, and what did not fuse. [lock]
   std::string explain(Node* target);
   /// Starts the copy of a node's value (dense, row-major, dtype's storage form) to the host. [lock]
@@ -57,7 +60,8 @@ class Engine {
   void destroy();
   /// For the end of the process: no thread of ours is inside a driver any more.
   void close();
-  /// A new device from the same adapter; tensors of the old one raise DeviceLostError when touched.
+  /// A new device from the same adapter for one that is lost; its tensors raise DeviceLostError when
+  /// touched. Does nothing for a device that is well: one of several threads has been faster.
   void recover();
   rt::Stats stats();
   /// Frees what died since. [lock]
@@ -73,10 +77,11 @@ class Engine {
   void release_inputs(Node& n);
   void flush_if_due();
   std::shared_ptr<Plan> plan_of(FlushGraph& g);
-  void execute(FlushGraph& g, const Plan& plan);
+  std::shared_ptr<Error> flush_once(FlushGraph& g);
+  std::shared_ptr<Error> execute(FlushGraph& g, const Plan& plan);
   void run_step(FlushGraph& g, const Step& step);
   void finish(FlushGraph& g);
-  void fail(FlushGraph& g, const Step& step, const Error& error);
+  std::shared_ptr<Error> fail(FlushGraph& g, const std::vector<int>& results, const Error& error);
 
   std::atomic<rt::Device*> device_{nullptr};
   rt::AdapterInfo adapter_;
@@ -94,10 +99,11 @@ class Engine {
   std::vector<bool> written_;
   std::vector<uint32_t> params_;
   std::vector<Node*> spare_;  // memory of dead nodes
-  // The current one last; a lost one stays while somebody refers to its buffers.
+  // The current one last. Lost ones have given back what they held; what is left of them stays, as
+  // any thread may still be on its way out of one.
   std::vector<std::unique_ptr<rt::Device>> devices_;
-  std::atomic<int> entering_{0};  // threads between reading device_ and holding its lock
-  void drop_lost_devices();
+  std::vector<rt::Device*> mourned_;  // lost ones whose buffers somebody refers to
+  std::mutex recovery_;
   friend void collect_graph(Engine& e, FlushGraph& g, const std::vector<Node*>& targets);
 };
 
@@ -107,6 +113,6 @@ void collect_graph(Engine& e, FlushGraph& g, const std::vector<Node*>& targets);
 void resolve_operands(FlushGraph& g);
 
 /// Engines in order of creation.
-const std::vector<Engine*>& engines();
+std::vector<Engine*> engines();
 
 }  // namespace wgt::graph

@@ -8,12 +8,11 @@
 namespace wgt::graph {
 
 namespace {
-// In debug mode the message names the Python lines that made the step's results.
-Error with_origin(const FlushGraph& g, const Step& step, const Error& error) {
+// In debug mode the message names the Python lines that made the results.
+Error with_origin(const FlushGraph& g, const std::vector<int>& results, const Error& error) {
   std::string where;
-  for (const StepOutput& o : step.outputs)
-    if (static_cast<size_t>(o.value) < g.nodes.size() && g.node_of(o.value)->origin)
-      where += " [made at " + *g.node_of(o.value)->origin + "]";
+  for (int v : results)
+    if (const auto& origin = g.node_of(v)->origin) where += " [made at " + *origin + "]";
   Error out(error.kind, error.what() + where);
   out.requested = error.requested;
   out.available = error.available;
@@ -37,49 +36,60 @@ std::shared_ptr<Plan> Engine::plan_of(FlushGraph& g) {
   return plan;
 }
 
-void Engine::flush(const std::vector<Node*>& targets) {
+std::shared_ptr<Error> Engine::flush(const std::vector<Node*>& targets) {
   collect();
+  since_flush_ = 0;
   FlushGraph& g = graph_;
-  g.clear();
   // Its references must not outlive the flush, whatever ends it.
   std::unique_ptr<FlushGraph, void (*)(FlushGraph*)> cleared(&g, [](FlushGraph* f) { f->clear(); });
-  collect_graph(*this, g, targets);
-  if (g.nodes.empty()) return;
+  std::shared_ptr<Error> first;
+  for (;;) {  // again without what failed
+    g.clear();
+    collect_graph(*this, g, targets);
+    if (g.nodes.empty()) break;
+    std::shared_ptr<Error> error = flush_once(g);
+    if (!error) break;
+    if (error->kind == ErrorKind::device_lost) throw Error(*error);
+    if (!first) first = error;
+  }
+  cleared.reset();
+  collect();
+  for (Node* t : targets) settle(*t);
+  return first;
+}
+
+std::shared_ptr<Error> Engine::flush_once(FlushGraph& g) {
   ++device().stats().flushes;
-  since_flush_ = 0;
   std::shared_ptr<Plan> plan;
   try {
     device().check();
     plan = plan_of(g);
+  } catch (const PlanError& error) {
+    return fail(g, error.results, with_origin(g, error.results, error));
   } catch (const Error& error) {
-    Step all;
-    all.what = "plan";
+    std::vector<int> all;
     for (size_t i = 0; i < g.nodes.size(); ++i)
-      if (g.nodes[i].root) all.outputs.push_back({static_cast<int>(i), 0, -1});
-    Error located = with_origin(g, all, error);
-    fail(g, all, located);
-    throw located;
+      if (g.nodes[i].root) all.push_back(static_cast<int>(i));
+    return fail(g, all, with_origin(g, all, error));
   }
-  execute(g, *plan);
-  cleared.reset();
-  collect();
+  return execute(g, *plan);
 }
 
-void Engine::execute(FlushGraph& g, const Plan& plan) {
+std::shared_ptr<Error> Engine::execute(FlushGraph& g, const Plan& plan) {
   values_.assign(static_cast<size_t>(plan.values), {});
   written_.assign(values_.size(), false);
   for (size_t i = 0; i < g.leaves.size(); ++i) values_[g.nodes.size() + i] = g.leaves[i]->buffer;
   for (const Step& step : plan.steps) {
     try {
       run_step(g, step);
-    } catch (Error& error) {
+    } catch (const Error& error) {
       finish(g);
-      Error located = with_origin(g, step, error);
-      fail(g, step, located);
-      throw located;
+      const std::vector<int>& results = plan.results[static_cast<size_t>(step.group)];
+      return fail(g, results, with_origin(g, results, error));
     }
   }
   finish(g);
+  return nullptr;
 }
 
 void Engine::run_step(FlushGraph& g, const Step& step) {
@@ -139,8 +149,9 @@ void Engine::finish(FlushGraph& g) {
   values_.clear();
 }
 
-// The step's results hold the error from now on, and so does what was to be made of them.
-void Engine::fail(FlushGraph& g, const Step& step, const Error& error) {
+// The results hold the error from now on, and so does what was to be made of them.
+std::shared_ptr<Error> Engine::fail(FlushGraph& g, const std::vector<int>& results,
+                                    const Error& error) {
   auto shared = std::make_shared<Error>(error);
   auto set_failed = [&](Node& n) {
     n.kind = NodeKind::failed;
@@ -150,11 +161,9 @@ void Engine::fail(FlushGraph& g, const Step& step, const Error& error) {
   };
   if (error.kind == ErrorKind::device_lost) {
     while (first_) set_failed(*first_);
-    return;
+    return shared;
   }
-  for (const StepOutput& o : step.outputs)
-    if (static_cast<size_t>(o.value) < g.nodes.size())
-      set_failed(*g.nodes[static_cast<size_t>(o.value)].node);
+  for (int v : results) set_failed(*g.node_of(v));
   for (Node *n = first_, *next = nullptr; n; n = next) {
     next = n->next;
     for (int i = 0; i < n->arity; ++i)
@@ -163,6 +172,7 @@ void Engine::fail(FlushGraph& g, const Step& step, const Error& error) {
         break;
       }
   }
+  return shared;
 }
 
 std::string Engine::explain(Node* target) {

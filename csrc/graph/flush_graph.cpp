@@ -182,7 +182,7 @@ Operand operand(const Node& n, int k) {
 void collect_graph(Engine& e, FlushGraph& g, const std::vector<Node*>& targets) {
   Collector c(g, ++e.epoch_);
   for (Node* t : targets)
-    if (t->kind != NodeKind::leaf) c.add_root(t, NodeRef(t));
+    if (t->pending) c.add_root(t, NodeRef(t));
   for (Node* n = e.first_; n; n = n->next) {
     if (n->readers > 0 || n->deferred || n->handles.load(std::memory_order_relaxed) == 0) continue;
     if (n->epoch == e.epoch_ && n->wanted) continue;

@@ -73,6 +73,33 @@ void verify(const FlushGraph& g, const Plan& plan) {
   }
 }
 
+// Plans one group and checks what came of it.
+void lower(LowerContext& c, int gi) {
+  const Group& group = c.fusion.groups[static_cast<size_t>(gi)];
+  std::vector<Step>& steps = c.plan.steps;
+  size_t first = steps.size();
+  NodeKind kind = group.anchor < 0 ? NodeKind::map : c.g.node_of(group.anchor)->kind;
+  switch (kind) {
+    case NodeKind::reduce:
+      lower_reduce(c, gi);
+      break;
+    case NodeKind::softmax:
+      lower_softmax(c, gi);
+      break;
+    case NodeKind::matmul:
+      lower_matmul(c, gi);
+      break;
+    default:
+      lower_map(c, gi);
+  }
+  for (int v : c.dying[static_cast<size_t>(gi)]) steps.back().dies.push_back(v);
+  for (size_t s = first; s < steps.size(); ++s) {
+    steps[s].group = gi;
+    check_sizes(c.g, c.device, steps[s]);
+    steps[s].what += " (" + std::to_string(group.ops) + " operations)";
+  }
+}
+
 }  // namespace
 
 // Deeper expressions strain the shader compilers and the stack.
@@ -88,26 +115,11 @@ std::shared_ptr<Plan> make_plan(const FlushGraph& g, rt::Device& device) {
   plan->notes = f.notes;
   LowerContext c{g, f, device, *plan, find_dying(g, f)};
   for (size_t i = 0; i < f.groups.size(); ++i) {
-    size_t before = plan->steps.size();
-    int gi = static_cast<int>(i), anchor = f.groups[i].anchor;
-    NodeKind kind = anchor < 0 ? NodeKind::map : g.node_of(anchor)->kind;
-    switch (kind) {
-      case NodeKind::reduce:
-        lower_reduce(c, gi);
-        break;
-      case NodeKind::softmax:
-        lower_softmax(c, gi);
-        break;
-      case NodeKind::matmul:
-        lower_matmul(c, gi);
-        break;
-      default:
-        lower_map(c, gi);
-    }
-    for (int v : c.dying[i]) plan->steps.back().dies.push_back(v);
-    for (size_t s = before; s < plan->steps.size(); ++s) {
-      check_sizes(g, device, plan->steps[s]);
-      plan->steps[s].what += " (" + std::to_string(f.groups[i].ops) + " operations)";
+    plan->results.push_back(f.groups[i].outputs);
+    try {
+      lower(c, static_cast<int>(i));
+    } catch (const Error& error) {
+      throw PlanError(error, f.groups[i].outputs);
     }
   }
   if (settings().debug) verify(g, *plan);

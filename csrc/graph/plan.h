@@ -77,6 +77,7 @@ struct Step {
   std::vector<StepOutput> outputs;
   std::vector<int> dies;  // values not needed after this step
   uint32_t x = 0, y = 0, z = 0;
+  int group = -1;    // that it is a part of
   std::string what;  // for explain and for errors
 };
 
@@ -84,11 +85,18 @@ struct Plan {
   std::vector<Step> steps;
   std::vector<bool> computed;      // per node: has a buffer at the end
   int values = 0;                  // nodes, leaves and scratch
+  std::vector<std::vector<int>> results;  // per group: the nodes that it writes
   std::vector<std::string> notes;  // why something did not fuse
 };
 
-/// Decides kernels for a graph. Raises UnsupportedError where a tensor is above the adapter's
-/// limits.
+/// What one group's lowering raised, and the nodes that it would have written.
+struct PlanError : Error {
+  PlanError(const Error& error, std::vector<int> nodes) : Error(error), results(std::move(nodes)) {}
+  std::vector<int> results;
+};
+
+/// Decides kernels for a graph. Raises PlanError, such as UnsupportedError where a tensor is above
+/// the adapter's limits.
 std::shared_ptr<Plan> make_plan(const FlushGraph& g, rt::Device& device);
 
 /// LRU of plans by their whole key: equal keys, equal plans; a hash is only the way there.

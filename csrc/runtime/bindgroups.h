@@ -13,6 +13,7 @@ struct BindEntry;
 
 /// What the pool makes: a buffer that knows the bind groups it is in.
 struct Block : Buffer {
+  Block *prev_block = nullptr, *next_block = nullptr;  // in the pool's list of all
   std::vector<BindEntry*> groups;
   BindEntry* recent = nullptr;  // the last one with this block as its first binding
 };

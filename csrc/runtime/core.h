@@ -17,7 +17,8 @@ namespace wgt::rt {
 /// lock.
 struct Signals {
   std::atomic<bool> lost{false};
-  std::atomic<bool> poisoned{false};   // a call aborted: touch no object of this device again
+  std::atomic<bool> poisoned{false};   // a call aborted: use no object of this device again
+  std::atomic<bool> stuck{false};      // the GPU may still be at work
   std::atomic<uint64_t> completed{0};  // newest submission known to be done
   std::atomic<uint64_t> events{0};     // callbacks seen: progress
   std::atomic<bool> has_uncaptured{false};
@@ -50,6 +51,7 @@ struct Core {
   Signals* signals = new Signals;
   uint64_t tick = 0;       // one per allocation or dispatch; orders last uses
   uint64_t submitted = 0;  // submissions so far
+  bool retired = false;    // all that it had has been released
 
   bool lost() const {
     return signals->lost.load(std::memory_order_acquire) ||

@@ -1,4 +1,6 @@
 // Making and ending a device.
+#include <utility>
+
 #include "runtime/impl.h"
 #include "runtime/limits.h"
 #include "runtime/native.h"
@@ -122,31 +124,45 @@ std::unique_ptr<Device> Device::create(const AdapterInfo& adapter, const DeviceO
 Device::~Device() {
   if (!impl_) return;
   Impl& d = *impl_;
-  Core& core = d.core;
-  Lock lock(core.mutex);
-  if (core.device && !core.lost()) {
+  Lock lock(d.core.mutex);
+  if (d.core.device && !d.core.lost()) {
     try {
       d.poison.reset();
       d.stream.submit();
-      wait_until(core, [&] { return d.stream.idle(); });
+      wait_until(d.core, [&] { return d.stream.idle(); });
       d.collect();
     } catch (const std::exception& e) {
       native::log(2, e.what());
     }
   }
-  d.poison.reset();
-  WGPUDevice device = core.device;
-  WGPUQueue queue = core.queue;
-  d.take_dead();
-  d.pool.trim(0);
-  d.groups.clear();
+  d.retire();
   lock.unlock();
-  impl_.reset();
-  if (device && !forked())
-    guarded("wgpuDeviceRelease", [&] {
-      wgpuQueueRelease(queue);
-      wgpuDeviceRelease(device);
-    });
+  if (d.core.signals->stuck.load()) impl_.release();  // the sending thread may still come back
+}
+
+void Device::retire() {
+  impl_->retire();
+}
+
+void Device::Impl::retire() {
+  if (core.retired) return;
+  poison.reset();
+  take_dead();
+  core.retired = true;
+  stream.retire();
+  groups.clear();
+  kernels.retire();
+  uploads.retire();
+  reads.retire();
+  pool.retire();
+  WGPUDevice device = std::exchange(core.device, nullptr);
+  WGPUQueue queue = std::exchange(core.queue, nullptr);
+  // wgpu waits here for work in flight: not for a GPU that has stopped answering.
+  if (!device || core.signals->stuck.load() || forked()) return;
+  // The release of a device that the driver has lost aborts. The queue is to outlive that, for what
+  // was in flight goes with it.
+  guarded("wgpuDeviceRelease", [&] { wgpuDeviceRelease(device); });
+  guarded("wgpuQueueRelease", [&] { wgpuQueueRelease(queue); });
 }
 
 void Device::close() {

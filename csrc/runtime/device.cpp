@@ -133,10 +133,7 @@ void Device::Impl::take_dead() {
 
 void Device::Impl::collect() {
   take_dead();
-  if (core.lost()) {
-    pool.trim(0);  // of no use to anybody
-    return;
-  }
+  if (core.lost()) return;  // retire() will see to the rest
   pool.trim_to_limit();
   reads.collect();
 }
@@ -243,10 +240,8 @@ void Device::collect() {
   impl_->collect();
 }
 
-uint64_t Device::live_bytes() {
-  impl_->poison.reset();
-  impl_->take_dead();
-  return impl_->core.stats.live_bytes;
+size_t Device::live_buffers() const {
+  return impl_->pool.live();
 }
 
 void Device::empty_cache() {

@@ -119,7 +119,8 @@ class Device {
   /// Submits, and waits until all submitted work is done. Gives `lock` up while waiting.
   void synchronize(Lock& lock);
 
-  /// Takes back what died on other threads, and what the GPU is done with. Cheap. [lock]
+  /// Takes back what died on other threads, and what the GPU is done with; once retired, forgets
+  /// it. Cheap. [lock]
   void collect();
   /// Gives pooled memory back to the driver. [lock]
   void empty_cache();
@@ -129,10 +130,12 @@ class Device {
   void close();
   /// Loses the device on purpose. Takes the lock itself; any thread.
   void destroy();
+  /// Gives back to the driver all that a lost device holds, but the memory of readbacks that the
+  /// host still has. Only collect(), live_buffers() and what asks for the loss may follow. [lock]
+  void retire();
+  size_t live_buffers() const;  // that somebody refers to [lock]
   bool lost() const;
   std::string lost_reason() const;
-  /// Bytes in buffers that somebody refers to. A lost device without any can be deleted. [lock]
-  uint64_t live_bytes();
   /// Raises DeviceLostError if lost.
   void check() const;
 

@@ -33,6 +33,7 @@ struct Device::Impl {
   void fill_with_poison(Block& block);
   void collect();
   void take_dead();
+  void retire();
 };
 
 }  // namespace wgt::rt

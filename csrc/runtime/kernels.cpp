@@ -33,14 +33,16 @@ bool same(const KernelDesc& a, const KernelDesc& b) {
 Kernels::Kernels(Core& core)
     : core_(core), capacity_(static_cast<size_t>(std::max(settings().max_pipelines, 1))) {}
 
-Kernels::~Kernels() {
+void Kernels::retire() {
   evict(0);
+  kernels_.clear();
   core_.release("release of layouts", [this] {
     for (auto& layout : layouts_) {
       for (auto& [bytes, handle] : layout->pipeline_layouts) wgpuPipelineLayoutRelease(handle);
       wgpuBindGroupLayoutRelease(layout->handle);
     }
   });
+  layouts_.clear();
 }
 
 KernelRef Kernels::get(KernelDesc desc) {

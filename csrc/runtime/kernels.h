@@ -21,7 +21,8 @@ struct Kernel {
 class Kernels {
  public:
   explicit Kernels(Core& core);
-  ~Kernels();
+  ~Kernels() { retire(); }
+  void retire();
   KernelRef get(KernelDesc desc);
   void compile(Kernel& kernel);
   void set_capacity(size_t n);

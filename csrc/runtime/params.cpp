@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "runtime/errors.h"
 
 namespace wgt::rt {
 
-ParamArena::~ParamArena() {
-  if (buffer_) core_.release("wgpuBufferRelease", [this] { wgpuBufferRelease(buffer_); });
+void ParamArena::retire() {
+  if (buffer_) core_.release_buffer(std::exchange(buffer_, nullptr));
 }
 
 WGPUBuffer ParamArena::buffer() {

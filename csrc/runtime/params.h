@@ -18,7 +18,8 @@ inline uint32_t uniform_bytes(uint32_t param_bytes) {
 class ParamArena {
  public:
   explicit ParamArena(Core& core) : core_(core) {}
-  ~ParamArena();
+  ~ParamArena() { retire(); }
+  void retire();
   WGPUBuffer buffer();  // made at the first use
   bool full() const { return used_ + kMaxUniformBytes > kArenaBytes; }
   bool empty() const { return used_ == 0; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/settings.h"
 
@@ -52,18 +53,24 @@ Block* Pool::create(uint64_t bytes, WgpuError& error) {
   block->handle = handle;
   block->bytes = bytes;
   block->serial = next_serial.fetch_add(1, std::memory_order_relaxed);
+  block->next_block = first_;
+  if (first_) first_->prev_block = block;
+  first_ = block;
   ++core_.stats.buffers;
   return block;
 }
 
 void Pool::used(Block* block) {
   block->last_use = ++core_.tick;
+  ++live_;
   core_.stats.live_bytes += block->bytes;
   core_.stats.peak_bytes = std::max(core_.stats.peak_bytes, core_.stats.live_bytes);
 }
 
 void Pool::give(Block* block) {
+  --live_;
   core_.stats.live_bytes -= block->bytes;
+  if (core_.retired) return drop(block);
   core_.stats.pooled_bytes += block->bytes;
   block->last_use = ++core_.tick;
   free_[block->bytes].push_back(block);
@@ -101,9 +108,21 @@ void Pool::trim_to_limit() {
 
 // Released, not destroyed: recorded commands may still refer to it.
 void Pool::drop(Block* block) {
-  groups_.forget(*block);
-  core_.release_buffer(static_cast<WGPUBuffer>(block->handle));
+  release(block);
+  (block->prev_block ? block->prev_block->next_block : first_) = block->next_block;
+  if (block->next_block) block->next_block->prev_block = block->prev_block;
   delete block;
+}
+
+void Pool::release(Block* block) {
+  groups_.forget(*block);
+  auto handle = static_cast<WGPUBuffer>(std::exchange(block->handle, nullptr));
+  if (handle) core_.release_buffer(handle);
+}
+
+void Pool::retire() {
+  trim(0);
+  for (Block* b = first_; b; b = b->next_block) release(b);
 }
 
 }  // namespace wgt::rt

@@ -28,14 +28,20 @@ class Pool {
   /// The configured cap.
   void trim_to_limit();
   void used(Block* block);  // counts it as live
+  /// Gives all memory back, that of live blocks too: for a device that is lost.
+  void retire();
+  size_t live() const { return live_; }  // blocks that someone refers to
 
  private:
   void drop(Block* block);
+  void release(Block* block);
 
   Core& core_;
   BindGroups& groups_;
   Device* owner_;
   std::map<uint64_t, std::deque<Block*>> free_;  // newest last
+  Block* first_ = nullptr;                       // of all blocks
+  size_t live_ = 0;
 };
 
 }  // namespace wgt::rt

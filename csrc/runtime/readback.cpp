@@ -40,11 +40,10 @@ Readback::~Readback() {
     }
     return;
   }
-  // A pending mapping would still write to the chunk: leak that then.
-  if (heap.signals->poisoned.load() || forked() || chunk->state.load() == ReadChunk::mapping)
-    return;
+  if (forked()) return;
+  bool pending = chunk->state.load() == ReadChunk::mapping;  // the callback still writes to it
   guarded("wgpuBufferRelease", [chunk] { wgpuBufferRelease(chunk->buffer); });
-  delete chunk;
+  if (!pending) delete chunk;
 }
 
 Reads::Reads(Core& core) : core_(core) {
@@ -52,13 +51,15 @@ Reads::Reads(Core& core) : core_(core) {
   heap_->signals = core.signals;
 }
 
-Reads::~Reads() {
+void Reads::retire() {
   std::lock_guard<std::mutex> lock(heap_->mutex);
   heap_->closed = true;
   heap_->core = nullptr;
-  for (auto* list : {&heap_->dead, &dying_, &free_})
+  recorded_.clear();
+  for (auto* list : {&heap_->dead, &dying_, &free_}) {
     for (ReadChunk* c : *list) release(c);
-  heap_->dead.clear();
+    list->clear();
+  }
 }
 
 ReadbackRef Reads::begin(uint64_t bytes, uint64_t shift) {

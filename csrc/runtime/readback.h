@@ -38,7 +38,9 @@ struct Readback::Impl {
 class Reads {
  public:
   explicit Reads(Core& core);
-  ~Reads();
+  ~Reads() { retire(); }
+  /// Lets go of all but what the host still holds.
+  void retire();
   /// A chunk for `bytes`, not yet recorded.
   ReadbackRef begin(uint64_t bytes, uint64_t shift);
   void recorded(Readback& readback);

@@ -17,10 +17,18 @@ void send_commands(Core& core, const WGPUCommandBuffer* buffers, size_t count, u
   done.callback = [](WGPUQueueWorkDoneStatus, WGPUStringView, void* p, void* n) {
     static_cast<Signals*>(p)->complete(reinterpret_cast<uintptr_t>(n));
   };
-  core.call("wgpuQueueSubmit", [&] {
+  bool sent = core.try_call("wgpuQueueSubmit", [&] {
     native::submit(core.queue, count, buffers);
-    for (size_t i = 0; i < count; ++i) wgpuCommandBufferRelease(buffers[i]);
     wgpuQueueOnSubmittedWorkDone(core.queue, done);
+  });
+  release_commands(core, buffers, count);
+  if (!sent) core.raise_lost();
+}
+
+void release_commands(Core& core, const WGPUCommandBuffer* buffers, size_t count) {
+  core.release("wgpuCommandBufferRelease", [=] {
+    for (size_t i = 0; i < count; ++i)
+      if (buffers[i]) wgpuCommandBufferRelease(buffers[i]);
   });
 }
 
@@ -57,8 +65,9 @@ void Sender::drain() {
 void Sender::close() {
   closed_ = true;
   if (!thread_.joinable()) return;
-  if (fork_flag.load(std::memory_order_relaxed)) {
-    thread_.detach();  // it exists in the parent only
+  // It exists in the parent only, or may never come back from the driver.
+  if (fork_flag.load(std::memory_order_relaxed) || core_.signals->stuck.load()) {
+    thread_.detach();
     return;
   }
   drain();
@@ -127,8 +136,7 @@ void Sender::send(const Job& job) {
   if (!error && core_.signals->has_uncaptured.load(std::memory_order_acquire))
     error = {WGPUErrorType_Validation, core_.signals->take_uncaptured()};
   if (error || core_.lost()) {
-    if (buffer)
-      core_.release("release of a command buffer", [buffer] { wgpuCommandBufferRelease(buffer); });
+    release_commands(core_, &buffer, 1);
     refuse(job, error.message);
     return;
   }

@@ -12,6 +12,9 @@ namespace wgt::rt {
 
 /// Submits finished commands as submission `number` and asks for the news of its end.
 void send_commands(Core& core, const WGPUCommandBuffer* buffers, size_t count, uint64_t number);
+/// Of commands that will not be sent, or have been: they keep the memory of all that they refer to,
+/// also on a device that is lost.
+void release_commands(Core& core, const WGPUCommandBuffer* buffers, size_t count);
 
 class Sender {
  public:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "runtime/errors.h"
 #include "runtime/native.h"
@@ -17,10 +18,12 @@ constexpr uint64_t kBudget = 512 * kMiB;       // above it, wait instead of maki
 constexpr uint64_t kKeep = 256 * kMiB;         // kept mapped and idle
 }  // namespace
 
-UploadRing::~UploadRing() {
-  if (current_) ready_.push_back(current_);
-  for (auto* list : {&recorded_, &busy_, &ready_})
+void UploadRing::retire() {
+  if (current_) ready_.push_back(std::exchange(current_, nullptr));
+  for (auto* list : {&recorded_, &busy_, &ready_}) {
     for (Chunk* c : *list) release(c);
+    list->clear();
+  }
 }
 
 UploadRing::Slot UploadRing::take(uint64_t bytes) {

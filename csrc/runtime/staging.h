@@ -15,7 +15,8 @@ class UploadRing {
     void* memory = nullptr;
   };
   explicit UploadRing(Core& core) : core_(core) {}
-  ~UploadRing();
+  ~UploadRing() { retire(); }
+  void retire();
 
   /// Memory that stays writable until before_submit(). May wait for the GPU, never submits.
   Slot take(uint64_t bytes);

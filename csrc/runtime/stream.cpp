@@ -11,12 +11,16 @@ namespace {
 constexpr uint64_t kMaxInFlight = 8;
 }
 
-Stream::~Stream() {
+void Stream::retire() {
   sender_.close();
-  core_.release("release of the encoder", [this] {
-    if (pass_) wgpuComputePassEncoderRelease(pass_);
-    if (encoder_) wgpuCommandEncoderRelease(encoder_);
-  });
+  WGPUComputePassEncoder pass = std::exchange(pass_, nullptr);
+  WGPUCommandEncoder encoder = std::exchange(encoder_, nullptr);
+  if (pass || encoder)
+    core_.release("release of the encoder", [=] {
+      if (pass) wgpuComputePassEncoderRelease(pass);
+      if (encoder) wgpuCommandEncoderRelease(encoder);
+    });
+  params_.retire();
 }
 
 void Stream::open_encoder() {
@@ -120,8 +124,7 @@ void Stream::submit() {
   }
   dispatches_ = 0;
   if (error || core_.lost()) {
-    for (size_t i = 0; i < count; ++i)
-      if (buffers[i]) wgpuCommandBufferRelease(buffers[i]);
+    release_commands(core_, buffers, count);
     uploads_.discard();
     reads_.discard();
     raise_wgpu(core_, error, "the recorded work was refused and dropped");

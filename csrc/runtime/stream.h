@@ -20,7 +20,7 @@ class Stream {
         reads_(reads),
         params_(core),
         sender_(core) {}
-  ~Stream();
+  ~Stream() { retire(); }
 
   template <class Binding>  // Buffer* const: whole buffers, or const Window
   void dispatch(Kernel& kernel, Binding* bindings, const void* params, uint32_t x, uint32_t y,
@@ -36,6 +36,8 @@ class Stream {
   void close() { sender_.close(); }
   /// Raises what work handed to the sending thread was refused for.
   void check_refused() { sender_.raise_refused(); }
+  /// Ends the sending thread and releases what is being recorded.
+  void retire();
   bool idle() const { return core_.signals->completed.load() >= core_.submitted; }
 
  private:

@@ -25,6 +25,7 @@ void Waiter::poll() {
   }
   int limit = settings().wait_limit;
   if (now - last_progress_ < std::chrono::seconds(limit)) return;
+  core_.signals->stuck.store(true);
   core_.signals->lose("no progress for " + std::to_string(limit) +
                       " s (setting wait_limit, WGTENSOR_WAIT_LIMIT)");
   core_.raise_lost();

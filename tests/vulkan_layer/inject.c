@@ -76,17 +76,19 @@ static int fires(_Atomic int32_t* counter) {
   return 0;
 }
 
+#define NEXT(d, name) ((PFN_##name)(d)->get((d)->handle, #name))
+
 static int is_lost(struct device* d) {
   if (!control) return 0;
   atomic_fetch_add(&control->calls, 1);
   if (!atomic_load(&d->lost) && fires(&control->lost_after)) {
     atomic_store(&d->lost, 1);
+    // A device that is lost has stopped: what it was given may be freed.
+    NEXT(d, vkDeviceWaitIdle)(d->handle);
     atomic_fetch_add(&control->losses, 1);
   }
   return atomic_load(&d->lost);
 }
-
-#define NEXT(d, name) ((PFN_##name)(d)->get((d)->handle, #name))
 
 // Submits and waits: lost, or passed on. `h` is the handle that the call starts with.
 #define LOSABLE(name, params, args)                            \

@@ -1,0 +1,38 @@
+"""Scripts in a process of their own: for what may crash, hang, fork or be measured."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent
+
+
+def run_script(
+    script: str,
+    *args: object,
+    env: dict[str, str] | None = None,
+    timeout: float = 300,
+    status: int = 0,
+) -> str:
+    """Runs the script; what it printed. AssertionError where it does not exit with `status`.
+
+    The script may import the test tools. A crash prints every thread's stack.
+    """
+    path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
+    command = [sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(script)]
+    done = subprocess.run(
+        [*command, *map(str, args)],
+        env={**os.environ, "PYTHONPATH": path, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert done.returncode == status, (
+        f"exit status {done.returncode}, not {status}\n{done.stdout}\n{done.stderr}"
+    )
+    return done.stdout
