@@ -303,6 +303,11 @@ def test_functions_take_what_numpy_takes() -> None:
     assert wt.add(1, 2).item() == 3
     assert wt.softmax([0.0, 0.0]).tolist() == [0.5, 0.5]
     assert wt.broadcast_shapes((2, 1), (3,), 1) == (2, 3)
+    for shape in (np.array([2, 3]), [2, 3], wt.asarray([2, 3]), (np.int64(2), np.array(3))):
+        assert wt.zeros(shape).shape == (2, 3)
+        assert wt.reshape(ones, shape).shape == (2, 3)
+    assert wt.zeros(np.int64(2)).shape == wt.zeros(np.array(2)).shape == (2,)
+    assert wt.asarray(ones)[np.int64(1), np.array(2)].shape == ()
 
 
 def test_tensors_have_no_constructor() -> None:
@@ -405,6 +410,7 @@ X = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
         (lambda x: x[0, 0, 0], IndexError, ["[getitem]", "3 indices", "(2, 3)"]),
         (lambda x: x[1.5], IndexError, ["[getitem]", "float"]),
         (lambda x: x[[0, 1]], wt.UnsupportedError, ["[getitem]", "list"]),
+        (lambda x: x[np.array([0, 1])], wt.UnsupportedError, ["[getitem]", "ndarray"]),
         (lambda x: x[x > 1], wt.UnsupportedError, ["[getitem]", "Tensor"]),
         (lambda x: x.__setitem__(5, 1), IndexError, ["[setitem]", "5"]),
         (lambda x: x.__setitem__(0, "a"), TypeError, ["[setitem]", "str"]),

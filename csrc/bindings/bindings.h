@@ -40,7 +40,10 @@ struct Hooks {
 Hooks& hooks();
 
 py::object dtype_object(DType t);
-DType to_dtype(py::handle o);                // a DType object; raises DTypeError
+DType to_dtype(py::handle o);  // a DType object; raises DTypeError
+/// An int or what counts as one; no bool and, though they offer __index__, no array with
+/// dimensions.
+bool is_integer(py::handle o);
 Dims to_dims(const char* op, py::handle o);  // an int or a sequence of ints
 /// A Python integer; one that no int64_t holds raises an error of `kind`.
 int64_t to_int64(const std::string& op, py::handle o, ErrorKind kind);

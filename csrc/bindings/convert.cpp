@@ -24,10 +24,20 @@ int64_t to_int64(const std::string& op, py::handle o, ErrorKind kind) {
   return v;
 }
 
+bool is_integer(py::handle o) {
+  if (PyLong_CheckExact(o.ptr())) return true;
+  if (!PyIndex_Check(o.ptr()) || PyBool_Check(o.ptr())) return false;
+  if (!PySequence_Check(o.ptr()) || PyObject_Length(o.ptr()) < 0) {
+    PyErr_Clear();  // 0-d
+    return true;
+  }
+  return false;
+}
+
 Dims to_dims(const char* op, py::handle o) {
   Dims d;
   auto add = [&](py::handle item) {
-    if (!PyIndex_Check(item.ptr()) || PyBool_Check(item.ptr()))
+    if (!is_integer(item))
       raise(ErrorKind::type, std::string("[") + op +
                                  "] a shape is an int or a sequence of ints, not " +
                                  py::cast<std::string>(py::repr(o)));
@@ -37,7 +47,7 @@ Dims to_dims(const char* op, py::handle o) {
                                   " dimensions: " + py::cast<std::string>(py::repr(o)));
     d.push_back(to_int64(op, item, ErrorKind::overflow));
   };
-  if (PyIndex_Check(o.ptr())) {
+  if (is_integer(o)) {
     add(o);
   } else if (PySequence_Check(o.ptr()) && !PyUnicode_Check(o.ptr())) {
     for (py::handle item : py::reinterpret_borrow<py::sequence>(o)) add(item);
@@ -51,7 +61,7 @@ std::optional<std::vector<int64_t>> to_axes(const char* op, py::handle o) {
   if (o.is_none()) return std::nullopt;
   std::vector<int64_t> axes;
   auto add = [&](py::handle item) {
-    if (!PyIndex_Check(item.ptr()) || PyBool_Check(item.ptr()))
+    if (!is_integer(item))
       raise(ErrorKind::type, std::string("[") + op +
                                  "] axis is an int, a tuple of ints or None, not " +
                                  py::cast<std::string>(py::repr(o)));

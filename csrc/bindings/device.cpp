@@ -47,7 +47,7 @@ std::shared_ptr<PyDevice> select_from_settings() {
 // A selector: a string, or an adapter's index.
 std::optional<std::string> selector_text(py::handle o) {
   if (py::isinstance<py::str>(o)) return py::cast<std::string>(o);
-  if (PyIndex_Check(o.ptr()) && !PyBool_Check(o.ptr()) && !py::isinstance<Tensor>(o))
+  if (is_integer(o) && !py::isinstance<Tensor>(o))
     return py::cast<std::string>(py::str(py::int_(py::reinterpret_borrow<py::object>(o))));
   return std::nullopt;
 }

@@ -61,7 +61,7 @@ std::vector<IndexItem> parse(const std::string& op, const Tensor& t, py::handle 
     } else if (PySlice_Check(i.ptr())) {
       out.push_back(slice_item(i, t.shape()[axis]));
       ++axis;
-    } else if (PyIndex_Check(i.ptr()) && !PyBool_Check(i.ptr()) && !py::isinstance<Tensor>(i)) {
+    } else if (is_integer(i) && !py::isinstance<Tensor>(i)) {
       out.push_back(integer_item(op, i, t.shape()[axis], axis));
       ++axis;
     } else if (PyBool_Check(i.ptr()) || py::isinstance<Tensor>(i) ||
