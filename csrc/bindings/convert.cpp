@@ -50,7 +50,7 @@ Dims to_dims(const char* op, py::handle o) {
   if (is_integer(o)) {
     add(o);
   } else if (PySequence_Check(o.ptr()) && !PyUnicode_Check(o.ptr())) {
-    for (py::handle item : py::reinterpret_borrow<py::sequence>(o)) add(item);
+    for (py::object item : py::reinterpret_borrow<py::sequence>(o)) add(item);
   } else {
     add(o);
   }
@@ -68,7 +68,7 @@ std::optional<std::vector<int64_t>> to_axes(const char* op, py::handle o) {
     axes.push_back(to_int64(op, item, ErrorKind::index));
   };
   if (PyTuple_Check(o.ptr()) || PyList_Check(o.ptr()))
-    for (py::handle item : py::reinterpret_borrow<py::sequence>(o)) add(item);
+    for (py::object item : py::reinterpret_borrow<py::sequence>(o)) add(item);
   else
     add(o);
   return axes;
