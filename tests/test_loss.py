@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import pytest
 
 import wgtensor as wt
@@ -179,3 +184,180 @@ def test_lost_or_out_of_memory_at_random_calls() -> None:
     print(out)
     half = ROUNDS // 2
     assert f"{half} losses, {half} out of memory, {ROUNDS} recoveries" in out
+
+
+# ---- what an error leaves behind ---------------------------------------------------------------
+
+
+@pytest.fixture
+def device() -> Iterator[wt.Device]:
+    """A device of the test's own: losing it hurts no other test."""
+    made = wt.Device()
+    yield made
+    made.recover()
+    assert (wt.ones(3, device=made) + 1).tolist() == [2, 2, 2]
+
+
+def test_what_was_on_a_lost_device_says_so(device: wt.Device) -> None:
+    computed = wt.asarray(np.arange(6, dtype="float32"), device=device)
+    view = computed.reshape(2, 3).T
+    pending = computed * 2
+    view_of_pending = pending[1:3]
+    generated = wt.zeros(3, device=device)
+    device.destroy()
+    assert device.lost
+    everything = [computed, view, pending, view_of_pending, generated]
+    for _ in range(2):
+        for t in everything:
+            for touch in (t.numpy, t.eval, lambda t=t: (t + 1).numpy(), lambda t=t: t.sum().item()):
+                with pytest.raises(wt.DeviceLostError, match="destroyed on request"):
+                    touch()
+        device.recover()
+    assert not device.lost
+    # Shapes and dtypes are still there to be asked.
+    assert [t.shape for t in everything] == [(6,), (3, 2), (6,), (2,), (3,)]
+    # Values of either side do not meet.
+    with pytest.raises(wt.DeviceLostError):
+        (wt.ones(6, device=device) + computed).numpy()
+
+
+def test_a_device_that_is_well_is_left_alone(device: wt.Device) -> None:
+    x = wt.asarray(np.arange(6, dtype="float32"), device=device)
+    device.recover()
+    assert (x + 1).tolist() == [1, 2, 3, 4, 5, 6]
+    device.destroy()
+    device.destroy()
+    device.recover()
+
+
+def test_arrays_outlive_their_device(device: wt.Device) -> None:
+    small = (wt.ones(10, device=device) * 3).numpy()
+    large = (wt.ones((300, 500), device=device) * 5).numpy()
+    part = large[100:200, ::7]
+    device.destroy()
+    assert (small == 3).all()
+    assert (large == 5).all()
+    large += 1
+    device.recover()
+    (wt.ones((300, 500), device=device) * 7).numpy()
+    assert (part == 6).all()
+    del large
+    device.destroy()
+    device.recover()
+    assert (part == 6).all()
+
+
+def test_threads_that_recover_at_once_share_one_device(device: wt.Device) -> None:
+    for _ in range(10):
+        barrier = threading.Barrier(6)
+        results: list[Any] = []
+
+        def worker(barrier: threading.Barrier = barrier, results: list[Any] = results) -> None:
+            try:
+                barrier.wait()
+                x = wt.ones(100, device=device)
+                while True:
+                    x = x + 1
+                    x.eval()
+            except wt.DeviceLostError:
+                device.recover()
+            y = wt.full((4,), 2, device=device)
+            barrier.wait()  # all have recovered: nobody's tensors are lost by the next one's turn
+            results.append((y + 1).tolist())
+
+        threads = [threading.Thread(target=worker) for _ in range(6)]
+        for t in threads:
+            t.start()
+        time.sleep(0.01)
+        device.destroy()
+        for t in threads:
+            t.join(20)
+        assert results == [[3] * 4] * 6
+
+
+def test_an_error_stays_with_the_tensors_that_it_concerns(device: wt.Device) -> None:
+    limit = device.limits["max_binding"] // 4
+    if limit + 1024 >= 1 << 32:
+        pytest.skip("more elements than a tensor may have")
+    x = wt.asarray(np.arange(6, dtype="float32"), device=device)
+    good = x * 2
+    bad = wt.zeros((limit + 1024,), device=device) + 1
+    worse = bad * 2
+    also_good = x - 1
+    for _ in range(2):
+        with pytest.raises((wt.UnsupportedError, wt.OutOfMemoryError), match=r"[0-9]{9}"):
+            worse.numpy()
+    assert good.tolist() == [0, 2, 4, 6, 8, 10]
+    assert also_good.tolist() == [-1, 0, 1, 2, 3, 4]
+    with pytest.raises((wt.UnsupportedError, wt.OutOfMemoryError)):
+        bad.sum().item()
+    # An operation that happens to start waiting work does not raise for another's tensors.
+    lost = wt.zeros((limit + 1024,), device=device) + 2
+    total = x
+    for _ in range(300):
+        total = total + 1
+    assert total.tolist() == [300, 301, 302, 303, 304, 305]
+    with pytest.raises((wt.UnsupportedError, wt.OutOfMemoryError)):
+        lost.numpy()
+
+
+OUT_OF_MEMORY = """
+import os
+import numpy as np
+import wgtensor as wt
+from vulkan_layer.inject import Injector
+
+injector = Injector(os.environ["WGT_INJECT_FILE"])
+a = wt.asarray(np.arange(1000, dtype="float32"))
+view = a[::2]
+pending = a * 3 + 1
+n = 20 << 20
+huge = wt.full((n,), 2, dtype="float32") + wt.full((n,), 1, dtype="float32").sqrt()
+after = huge * 2
+a.eval()
+injector.fail_allocation(times=1000, min_bytes=1 << 20)
+for _ in range(2):
+    try:
+        after.numpy()
+    except wt.OutOfMemoryError as error:
+        assert isinstance(error, MemoryError)
+        assert error.requested >= 4 * n, error.requested
+        assert error.available is None or error.available >= 0
+        assert str(error.requested)[:3] in str(error), error
+    else:
+        raise AssertionError("no error")
+# Without memory what needs little still works, and so does what was there before.
+assert pending.tolist()[:3] == [1, 4, 7]
+assert view.tolist()[:3] == [0, 2, 4]
+assert (a.sum() + 1).item() == 499501
+for make in (lambda: wt.empty((n,)), lambda: wt.asarray(np.ones(n, "float32"))):
+    try:
+        made = make()
+    except wt.OutOfMemoryError as error:
+        assert error.requested >= 4 << 20, error.requested
+    else:
+        raise AssertionError("no error")
+injector.disarm()
+again = wt.full((n,), 2, dtype="float32") + 1
+assert (again.numpy() == 3).all()
+assert (wt.asarray(np.ones(n, "float32")) + a[1]).numpy()[-1] == 2
+print("fine")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux's Vulkan loader")
+def test_out_of_memory_leaves_the_rest_alone() -> None:
+    if wt.default_device().backend != "vulkan":
+        pytest.skip("not on Vulkan")
+    with Injector() as injector:
+        assert run_script(OUT_OF_MEMORY, env=injector.env()) == "fine\n"
+
+
+def test_more_than_a_buffer_may_hold_is_out_of_memory(device: wt.Device) -> None:
+    elements = device.limits["max_buffer"] // 4 + 1
+    if elements >= 1 << 32:
+        pytest.skip("more elements than a tensor may have")
+    with pytest.raises(wt.OutOfMemoryError) as caught:
+        wt.empty(elements, device=device)
+    assert caught.value.requested == 4 * elements
+    assert caught.value.available is None or caught.value.available >= 0
