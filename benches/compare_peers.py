@@ -36,10 +36,29 @@ def host() -> dict[str, str]:
 
 
 def timed(job: Job, n: int) -> tuple[float, Any]:
+    if job.fuse:
+        job.fuse(False)
     begin = time.perf_counter()
     result = job.run(n)
     job.wait(result)
-    return time.perf_counter() - begin, result
+    seconds = time.perf_counter() - begin
+    if job.fuse:
+        job.fuse(True)
+    return seconds, result
+
+
+def cpu_time(job: Job) -> float:
+    """Of this thread per operation, in microseconds, to record a batch for an idle device."""
+    assert job.cpu is not None
+    if job.fuse:
+        job.fuse(False)
+    begin = time.thread_time()
+    result = job.cpu()
+    seconds = time.thread_time() - begin
+    job.wait(result)
+    if job.fuse:
+        job.fuse(True)
+    return seconds / min(CPU_BATCH, job.operations) * 1e6
 
 
 def measure(
@@ -55,6 +74,8 @@ def measure(
             _, result = timed(job, 1)
             job.check(result)
             del result
+            if job.cpu:
+                cpu_time(job)
             once = timed(job, 1)[0]
             if once < 0.2:
                 once = min(once, timed(job, 1)[0])
@@ -71,13 +92,9 @@ def measure(
                 continue
             seconds, result = timed(job, job.inner)
             job.seconds.append(seconds / job.inner / job.operations)
-            if job.cpu:
-                start = time.thread_time()
-                result = job.cpu()
-                ops = min(CPU_BATCH, job.operations)
-                job.cpu_us.append((time.thread_time() - start) / ops * 1e6)
-                job.wait(result)
             del result
+            if job.cpu:
+                job.cpu_us.append(cpu_time(job))
     return jobs
 
 

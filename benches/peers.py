@@ -66,6 +66,9 @@ class Peer:
             x = x + y
         return x
 
+    def fuse(self, on: bool) -> None:
+        """Whether operations may share a kernel, where the library can be told."""
+
     def item(self, x: Array) -> float:
         return float(x.item())
 
@@ -105,12 +108,10 @@ class Wgtensor(Peer):
         return self.wt.softmax(x, axis=-1)
 
     def tiny(self, x: Array, y: Array | float, ops: int) -> Array:
-        before, self.wt.config.max_fusion = self.wt.config.max_fusion, 1
-        for _ in range(ops):
-            x = x + y
-        x.eval()
-        self.wt.config.max_fusion = before
-        return x
+        return super().tiny(x, y, ops).eval()
+
+    def fuse(self, on: bool) -> None:
+        self.wt.config.max_fusion = 64 if on else 1
 
 
 class NumPy(Peer):

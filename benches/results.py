@@ -24,6 +24,7 @@ wgtensor is faster. Both sides wait for their results; TF32 is off in PyTorch.
 |---|---|
 | tiny_* | dependent operations on 64 elements that do not fuse (`max_fusion=1`), end to end, each |
 | tiny_raw | the same as a loop on webgpu.h without wgtensor: the floor |
+| sync | one operation and the wait for its end |
 | item | one operation and one element read back |
 | add_N | a + b |
 | chain6_N | relu((y * 2 + 1).abs().sqrt() * y - 1) |

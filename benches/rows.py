@@ -21,6 +21,7 @@ class Job:
     wait: Callable[[Any], None]
     check: Callable[[Any], None]
     cpu: Callable[[], Any] | None = None  # one recording of CPU_BATCH operations
+    fuse: Callable[[bool], None] | None = None  # called with False before, with True after
     operations: int = 1  # per iteration
     inner: int = 1
     seconds: list[float] = field(default_factory=list)
@@ -152,7 +153,7 @@ def tiny_row(name: str, scalar: bool, ops: int) -> Row:
         def check(r: Array) -> None:
             close(peer, name, peer.peek(r, [0, 63]), [count, count], 0)
 
-        return Job(run, peer.wait, check, lambda: peer.tiny(x, y, batch), count)
+        return Job(run, peer.wait, check, lambda: peer.tiny(x, y, batch), peer.fuse, count)
 
     return Row(name, "us", prepare)
 

@@ -124,6 +124,24 @@ inline void item(Context& c) {
   c.report.add(std::move(row));
 }
 
+/// One tiny operation and the wait for its end.
+inline void sync(Context& c) {
+  if (!c.wanted("sync")) return;
+  Tensor x = upload(c, {1}, {0});
+  int total = 0;
+  Timing t = measure(c.effort, [&](int n) {
+    for (int i = 0; i < n; ++i, ++total) {
+      x = op(graph_op::add, {x, scalar(1)});
+      wgt::eval({x});
+      c.synchronize();
+    }
+  });
+  check_close("sync", peek(c, x, {0})[0], total, 0);
+  Row row = in_microseconds("sync", std::move(t));
+  row.note = "one operation, and the wait for it";
+  c.report.add(std::move(row));
+}
+
 inline void dispatch_rows(Context& c) {
   c.attempt([&] { tiny_raw(c); });
   c.attempt([&] { tiny_runtime(c); });
@@ -132,6 +150,7 @@ inline void dispatch_rows(Context& c) {
                "x + tensor, max_fusion=1");
   });
   c.attempt([&] { tiny_graph(c, "tiny_scalar", scalar(1), "x + scalar, max_fusion=1"); });
+  c.attempt([&] { sync(c); });
   c.attempt([&] { item(c); });
 }
 
