@@ -37,6 +37,7 @@ uint32_t bits_of(const char* op, DType t, const Scalar& s) {
 // The dtype that operands meet in; scalars only lift a kind.
 DType common_dtype(OpId op, std::span<const Operand> args) {
   const graph::OpInfo& o = op_info(op);
+  if (o.rule == Rule::logical) return DType::bool_;  // each operand by itself
   size_t first = o.rule == Rule::select ? 1 : 0;
   std::optional<DType> t;
   for (size_t i = first; i < args.size(); ++i)
