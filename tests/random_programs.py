@@ -383,7 +383,8 @@ class Generator:
             [1, 2, 3, 7, 33, 40],
             [0, 1, 2, 3, 4],
             [1, 2, 3],
-        ][int(self.rng.integers(5))]
+            [1, 2, 4, 130, 1030],
+        ][int(self.rng.integers(6))]
 
     def chance(self, p: float) -> bool:
         return bool(self.rng.random() < p)
@@ -673,11 +674,16 @@ class Generator:
         target = self.value(a)
         key = self.key(target.shape)
         part = eval(f"x[{key}]", {"x": target.data})
-        form = self.choose(["scalar", "scalar", "self", "other"])
+        form = self.choose(["scalar", "scalar", "self", "other", "more"])
         dtype = target.dtype
-        if form == "scalar":
+        sign = "="
+        if form == "more" and dtype != "bool":
             text, number = self.number(dtype)
-            find: Callable[[Env], Value] = lambda env: number  # noqa: E731
+            sign, cut = "+=", eval(f"lambda x: x[{key}]")
+            find: Callable[[Env], Value] = lambda env: add(view(env[a].value, cut), number)  # noqa: E731
+        elif form == "scalar":
+            text, number = self.number(dtype)
+            find = lambda env: number  # noqa: E731
         elif form == "self" and part.ndim:
             flips = ", ".join(self.choose([":", "::-1"]) for _ in range(part.ndim))
             text = f"{a}[{key}][{flips}]"
@@ -705,7 +711,7 @@ class Generator:
             exec(f"x[{key}] = v", {"x": error, "v": np.asarray(value.error)})
             handle.value = Value(data, error if handle.value.dtype == "float32" else 0.0)
 
-        return Line(f"{a}[{key}] = {text}", refer)
+        return Line(f"{a}[{key}] {sign} {text}", refer)
 
     def in_place(self) -> Line:
         a = self.name()
@@ -774,7 +780,7 @@ def reshapes(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 
 def generate(seed: int, length: int | None = None) -> Program:
-    return Generator(seed, length or 6 + seed % 23).run()
+    return Generator(seed, length or (80 if seed % 40 == 39 else 6 + seed % 23)).run()
 
 
 # ---- running ------------------------------------------------------------------------------------
