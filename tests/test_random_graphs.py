@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,12 @@ MODES: list[dict[str, Any]] = [
     {"max_fusion": 1},
     {"max_fusion": 3, "flush_nodes": 2},
     {"flush_nodes": 5},
+    {"max_plans": 1, "max_pipelines": 1, "submit_dispatches": 1},
 ]
 
 
 def modes_of(seed: int) -> list[dict[str, Any]]:
-    return MODES[:2] + [MODES[2 + seed % 2]] * (seed % 5 == 0)
+    return MODES[:2] + [MODES[2 + seed % 3]] * (seed % 5 == 0)
 
 
 def examine(seed: int) -> None:
@@ -60,6 +62,24 @@ def test_runs_agree_to_the_bit() -> None:
         program = generate(seed)
         for first, second in zip(run(program), run(program), strict=True):
             assert np.array_equal(first, second, equal_nan=first.dtype.kind == "f"), seed
+
+
+def test_threads() -> None:
+    """Programs of several threads on one device."""
+    troubles = []
+
+    def work(first: int) -> None:
+        for seed in range(first, first + 8):
+            trouble = disagreement(generate(seed))
+            if trouble:
+                troubles.append((seed, trouble))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(3000, 3400, 100)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not troubles
 
 
 def test_failures_are_reported_short() -> None:

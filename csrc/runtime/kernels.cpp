@@ -30,8 +30,7 @@ bool same(const KernelDesc& a, const KernelDesc& b) {
 
 }  // namespace
 
-Kernels::Kernels(Core& core)
-    : core_(core), capacity_(static_cast<size_t>(std::max(settings().max_pipelines, 1))) {}
+Kernels::Kernels(Core& core) : core_(core) {}
 
 void Kernels::retire() {
   evict(0);
@@ -54,7 +53,7 @@ KernelRef Kernels::get(KernelDesc desc) {
       return it->second;
     }
   check(desc);
-  if (kernels_.size() > 2 * capacity_ + 64) sweep();
+  if (kernels_.size() > 2 * capacity() + 64) sweep();
   auto kernel = std::make_shared<Kernel>();
   kernel->layout = layout_of(desc);
   kernel->pipeline_layout =
@@ -124,7 +123,7 @@ void Kernels::compile(Kernel& kernel) {
   core_.check();
   kernel.last_use = ++core_.tick;
   if (kernel.pipeline) return;
-  evict(capacity_ - 1);
+  evict(capacity() - 1);
   // A deep nest in a user's source needs a deep stack in naga.
   if (kernel.desc.trusted)
     make_pipeline(kernel);
@@ -171,6 +170,10 @@ void Kernels::make_pipeline(Kernel& kernel) {
 void Kernels::set_capacity(size_t n) {
   capacity_ = std::max<size_t>(n, 1);
   evict(capacity_);
+}
+
+size_t Kernels::capacity() const {
+  return capacity_ ? capacity_ : static_cast<size_t>(std::max(settings().max_pipelines, 1));
 }
 
 void Kernels::evict(size_t keep) {

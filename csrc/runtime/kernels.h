@@ -36,7 +36,8 @@ class Kernels {
   void sweep();
 
   Core& core_;
-  size_t capacity_;
+  size_t capacity() const;
+  size_t capacity_ = 0;  // 0: as the settings say now
   uint64_t next_serial_ = 1;
   std::unordered_multimap<uint64_t, KernelRef> kernels_;
   std::vector<std::unique_ptr<BindLayout>> layouts_;

@@ -1,0 +1,121 @@
+"""What a program that runs for days relies on: kernels, plans and memory that do not grow."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wgtensor as wt
+from helpers import random_array, setting
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+
+def resident() -> float:
+    """MiB of memory of this process."""
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20
+
+
+def growth(turn: Callable[[int], object], first: int, last: int) -> float:
+    for i in range(first):
+        turn(i)
+    wt.synchronize()
+    before = resident()
+    for i in range(first, last):
+        turn(i)
+    wt.synchronize()
+    return resident() - before
+
+
+@linux
+def test_a_training_loop(rng: np.random.Generator) -> None:
+    x, w, b = (wt.asarray(random_array(rng, s)) for s in [(32, 24), (24, 10), (10,)])
+    seen: list[tuple[int, int]] = []
+
+    def turn(i: int) -> None:
+        nonlocal w, b
+        h = wt.relu(x @ w + b)
+        loss = (h * h).mean()
+        w -= x.T @ h * 1e-6
+        b -= h.sum(axis=0) * 1e-6
+        if i % 10 == 0:
+            loss.item()
+        seen.append((wt.stats()["pipelines"], wt.stats()["plans"]))
+
+    assert growth(turn, 100, 1000) < 2
+    assert seen[-1] == seen[130]
+
+
+def test_batch_sizes_share_kernels(rng: np.random.Generator) -> None:
+    x, w, b = (wt.asarray(random_array(rng, s)) for s in [(500, 20), (20, 10), (10,)])
+    wt.synchronize()
+    before = wt.stats()["pipelines"]
+    for n in range(1, 501):
+        wt.softmax(x[:n] @ w + b).eval()
+    wt.synchronize()
+    assert wt.stats()["pipelines"] - before <= 12
+
+
+@linux
+def test_kept_losses(rng: np.random.Generator) -> None:
+    """Ten thousand of them: what is kept is a number each, and not the graph that made it."""
+    x = wt.asarray(random_array(rng, (64, 100)))
+    kept: list[wt.Tensor] = []
+    assert growth(lambda i: kept.append((x * float(i)).mean()), 1000, 10_000) < 40
+    assert wt.stats()["live_bytes"] < 16 << 20
+    assert kept[4321].item() == pytest.approx(4321 * x.mean().item(), rel=1e-4)
+
+
+@linux
+@pytest.mark.parametrize("what", ["views", "fills", "scalars", "unread", "dropped"])
+def test_nothing_piles_up_without_a_read(what: str, rng: np.random.Generator) -> None:
+    x = wt.asarray(random_array(rng, (8, 8)))
+    y = x
+
+    def turn(i: int) -> None:
+        nonlocal y
+        if what == "views":
+            x[i % 8].T[::-1].reshape(2, 4)
+        elif what == "fills":
+            wt.zeros((1000, 1000))
+            wt.arange(5)
+        elif what == "scalars":
+            x + i
+        elif what == "unread":
+            y = y * 0.5 + x
+        else:
+            (x @ x).sum()
+
+    assert growth(turn, 5000, 30_000 if what in ("unread", "dropped") else 60_000) < 3
+
+
+@linux
+def test_many_different_graphs(rng: np.random.Generator) -> None:
+    """Caches are bounded: what is used least goes."""
+
+    def turn(i: int) -> None:
+        y = wt.asarray(random_array(rng, (i % 97 + 1,)))
+        for k in range(i % 8):
+            y = y * 2 if (i >> k) & 1 else wt.abs(y)
+        (y.sum() if i % 3 else y + 1).eval()
+
+    with setting(max_plans=64, max_pipelines=32):
+        assert growth(turn, 300, 1200) < 20
+        assert wt.stats()["live_plans"] <= 64
+        assert wt.stats()["live_pipelines"] <= 32
+
+
+def test_uploads_and_reads(rng: np.random.Generator) -> None:
+    a = random_array(rng, (300, 300))
+    live = []
+    for _ in range(200):
+        t = wt.asarray(a)
+        assert (t + 1).numpy()[0, 0] == a[0, 0] + np.float32(1)
+        live.append(wt.stats()["live_bytes"] + wt.stats()["pooled_bytes"])
+    assert max(live[100:]) <= max(live[:50])
