@@ -60,10 +60,23 @@ Tensor* as_tensor(py::handle o);
 /// A result on its way to Python; in debug mode it remembers the Python line.
 Tensor made(Tensor t);
 
+/// Where the interpreter ends meanwhile, a thread that is not to see the end sleeps for ever.
+class WithoutGil {
+ public:
+  WithoutGil() : state_(PyEval_SaveThread()) {}
+  ~WithoutGil() { take_gil(state_); }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  static void take_gil(PyThreadState* state) noexcept;
+  PyThreadState* state_;
+};
+
 /// Runs f without the GIL.
 template <class F>
 decltype(auto) unlocked(F&& f) {
-  py::gil_scoped_release release;
+  WithoutGil released;
   return f();
 }
 

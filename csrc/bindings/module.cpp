@@ -1,7 +1,20 @@
+#include <chrono>
+#include <thread>
+
 #include "base/settings.h"
 #include "bindings/bindings.h"
 
 namespace wgt::bind {
+
+// Before Python 3.14 the interpreter ends daemon threads here, by unwinding their stacks: through
+// destructors that must not throw and that need the GIL. They sleep instead.
+void WithoutGil::take_gil(PyThreadState* state) noexcept {
+  try {
+    PyEval_RestoreThread(state);
+  } catch (...) {
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+}
 
 Hooks& hooks() {
   static auto* h = new Hooks();  // outlives the interpreter on purpose
@@ -37,10 +50,11 @@ PYBIND11_MODULE(_core, m) {
       "_close",
       [] {
         unlocked([] {
+          graph::Engine::begin_exit();
           for (graph::Engine* e : graph::engines()) e->close();
         });
       },
-      "Ends the core's threads; called at exit.");
+      "Ends the core's threads and stops all others but this one; called at exit.");
   m.def(
       "_register",
       [](py::object dtypes, py::object as_operand) {

@@ -57,6 +57,8 @@ rt::Lock Engine::lock() {
   for (;;) {
     rt::Device* d = device_.load(std::memory_order_acquire);
     rt::Lock l(d->mutex());
+    if (rt::must_stop()) [[unlikely]]
+      rt::stop(l);
     if (d == device_.load(std::memory_order_acquire)) return l;
   }
 }
@@ -67,7 +69,7 @@ constexpr int kNodesOfAnOperation = 4;
 rt::Lock Engine::try_lock_for_node() {
   rt::Device* d = device_.load(std::memory_order_acquire);
   rt::Lock l(d->mutex(), std::try_to_lock);
-  if (l && (d != device_.load(std::memory_order_acquire) ||
+  if (l && (d != device_.load(std::memory_order_acquire) || rt::must_stop() ||
             since_flush_ + kNodesOfAnOperation >= settings().flush_nodes))
     l.unlock();
   return l;
@@ -293,6 +295,10 @@ void Engine::settle(Node& n) {
 
 void Engine::destroy() {
   device().destroy();
+}
+
+void Engine::begin_exit() {
+  rt::begin_exit();
 }
 
 void Engine::close() {

@@ -58,10 +58,12 @@ class Engine {
   NodeRef empty(DType dtype, const Dims& shape);
 
   void destroy();
-  /// For the end of the process: no thread of ours is inside a driver any more.
+  /// The process is about to end: from now on the calling thread alone gets the lock of any device.
+  static void begin_exit();
+  /// After begin_exit(): waits until no thread is inside a driver any more.
   void close();
-  /// A new device from the same adapter for one that is lost; its tensors raise DeviceLostError when
-  /// touched. Does nothing for a device that is well: one of several threads has been faster.
+  /// A new device from the same adapter for one that is lost; its tensors raise DeviceLostError
+  /// when touched. Does nothing for a device that is well: one of several threads has been faster.
   void recover();
   rt::Stats stats();
   /// Frees what died since. [lock]

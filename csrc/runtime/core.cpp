@@ -1,11 +1,69 @@
 #include "runtime/core.h"
 
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#ifndef _WIN32
+#include <pthread.h>
+#include <unistd.h>
+#endif
+
 namespace wgt::rt {
 
 std::atomic<bool> fork_flag{false};
 
 bool forked() {
   return fork_flag.load(std::memory_order_relaxed);
+}
+
+#ifndef _WIN32
+static void enter_child() {
+  fork_flag.store(true);
+#ifdef __GLIBC__
+  // Mesa's exit handlers join threads that the child does not have, and crash: the last handler to
+  // be registered runs first, and ends the process without them.
+  on_exit(
+      [](int status, void*) {
+        std::fflush(nullptr);
+        _exit(status);
+      },
+      nullptr);
+#endif
+}
+#endif
+
+void watch_forks() {
+#ifndef _WIN32
+  static const int once = pthread_atfork(nullptr, nullptr, enter_child);
+  (void)once;
+#endif
+}
+
+void raise_forked() {
+  raise(ErrorKind::device_lost,
+        "GPU devices do not survive a fork: this process was forked from one that uses the GPU. "
+        "Start workers with multiprocessing's 'spawn' method");
+}
+
+namespace {
+std::atomic<bool> exiting{false};
+std::thread::id last_thread;  // written before `exiting`
+}  // namespace
+
+void begin_exit() {
+  last_thread = std::this_thread::get_id();
+  exiting.store(true, std::memory_order_release);
+}
+
+bool must_stop() {
+  return exiting.load(std::memory_order_acquire) && std::this_thread::get_id() != last_thread;
+}
+
+void stop(Lock& held) {
+  held.unlock();
+  for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
 std::string text(WGPUStringView v) {
@@ -46,10 +104,7 @@ std::string Signals::take_uncaptured() {
 }
 
 void Core::raise_lost() const {
-  if (fork_flag.load())
-    raise(ErrorKind::device_lost,
-          "GPU devices do not survive a fork: this process was forked from one that uses the GPU. "
-          "Start workers with multiprocessing's 'spawn' method");
+  if (fork_flag.load()) raise_forked();
   raise(ErrorKind::device_lost, "device '" + adapter.name + "' is lost: " + signals->reason());
 }
 

@@ -36,6 +36,8 @@ struct Signals {
 
 /// Set in the child of a fork of a process that had made a device.
 extern std::atomic<bool> fork_flag;
+void watch_forks();
+[[noreturn]] void raise_forked();
 
 struct Core {
   std::mutex mutex;  // Device::mutex()

@@ -1,4 +1,6 @@
 // Making and ending a device.
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "runtime/impl.h"
@@ -6,20 +8,9 @@
 #include "runtime/native.h"
 #include "runtime/wait.h"
 
-#ifndef _WIN32
-#include <pthread.h>
-#endif
-
 namespace wgt::rt {
 
 namespace {
-
-void watch_forks() {
-#ifndef _WIN32
-  static const int once = pthread_atfork(nullptr, nullptr, [] { fork_flag.store(true); });
-  (void)once;
-#endif
-}
 
 void on_lost(WGPUDevice const*, WGPUDeviceLostReason reason, WGPUStringView message, void* p,
              void*) {
@@ -108,8 +99,7 @@ void open(Core& core) {
 Device::Device() = default;
 
 std::unique_ptr<Device> Device::create(const AdapterInfo& adapter, const DeviceOptions& options) {
-  if (forked()) raise(ErrorKind::device_lost, "GPU devices cannot be made in a forked process");
-  watch_forks();
+  if (forked()) raise_forked();
   std::unique_ptr<Device> device(new Device);
   device->impl_ = std::make_unique<Impl>(device.get());
   Core& core = device->impl_->core;
@@ -166,9 +156,11 @@ void Device::Impl::retire() {
 }
 
 void Device::close() {
-  if (fork_flag.load(std::memory_order_relaxed)) return;
-  Lock lock(impl_->core.mutex);
-  impl_->stream.close();
+  if (forked()) return;
+  Lock lock(impl_->core.mutex, std::defer_lock);
+  for (int i = 0; i < 2000 && !lock.try_lock(); ++i)  // somebody may be at a long submit
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (lock) impl_->stream.close();
 }
 
 void Device::destroy() {

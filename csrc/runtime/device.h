@@ -125,8 +125,8 @@ class Device {
   /// Gives pooled memory back to the driver. [lock]
   void empty_cache();
 
-  /// Ends the device's own thread, for the end of the process; the device still works. Takes the
-  /// lock itself.
+  /// After begin_exit(): waits until no thread is inside the driver, though not for ever, and ends
+  /// the device's own thread; the device still works. Takes the lock itself.
   void close();
   /// Loses the device on purpose. Takes the lock itself; any thread.
   void destroy();
@@ -153,6 +153,11 @@ std::vector<std::pair<int, std::string>> take_log();
 void set_log_level(int level);
 /// "29.0.1.1"
 std::string wgpu_version();
+/// The process is about to end: from now on the calling thread alone uses devices. The others stop
+/// where they take a device's lock, for drivers do not survive calls during the end of a process.
+void begin_exit();
+bool must_stop();
+[[noreturn]] void stop(Lock& held);
 /// Whether this process is a fork of the one that made a device; every device then raises on use.
 bool forked();
 

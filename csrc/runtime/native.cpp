@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/settings.h"
+#include "runtime/core.h"
 #include "runtime/device.h"
 #include "wgpu.h"
 
@@ -80,6 +81,7 @@ void log(int level, const char* text) {
 }
 
 static WGPUInstance make_instance() {
+  watch_forks();  // drivers start threads when adapters are listed
 #ifdef __linux__
   // Mesa's device-select layer complains about a missing display on every headless machine.
   setenv("NODEVICE_SELECT", "1", 0);

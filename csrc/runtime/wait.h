@@ -32,7 +32,11 @@ void wait_until(Core& core, Done&& done, Lock* lock = nullptr) {
     if (done()) return;
     if (lock) lock->unlock();
     waiter.pause();
-    if (lock) lock->lock();
+    if (lock) {
+      lock->lock();
+      if (must_stop()) [[unlikely]]
+        stop(*lock);
+    }
     if (done()) return;
   }
 }

@@ -1,0 +1,363 @@
+"""The process ends cleanly whatever is alive; forks are told; importing touches no GPU."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from children import run_script
+
+HEAD = """
+import atexit, os, sys, threading, time, weakref
+import numpy as np
+import wgtensor as wt
+
+x = wt.asarray(np.arange(1000, dtype="float32"))
+
+def compute(seconds):
+    end = time.monotonic() + seconds
+    y = x
+    while time.monotonic() < end:
+        y = (y * 1.01 + 1) / 2
+        large = wt.ones((300, 300)) @ wt.ones((300, 300)) + y.sum()
+        assert large.numpy().shape == (300, 300)
+
+def wait_for_work():
+    while wt.stats()["dispatches"] < 4:
+        time.sleep(0.001)
+"""
+
+ENDINGS = {
+    "live tensors": "y = x + 1; y.eval(); z = y.reshape(10, 100).T",
+    "pending tensors": "y = x + 1; z = [(y * i).sum() for i in range(50)]",
+    "pending in a global cycle": """
+class Node: pass
+n = Node(); n.self = n; n.value = x * 2; n.view = (x + 1)[::2]
+""",
+    "live views": """
+large = (wt.ones((400, 400)) + 1).numpy(); part = large[::3]; small = x.numpy()
+""",
+    "views read at exit": """
+large = (wt.ones((400, 400)) + 1).numpy()
+atexit.register(lambda: print(large.sum() == 320000))
+""",
+    "computing at exit": """
+@atexit.register
+def last():
+    assert (x[:3] + 1).tolist() == [1, 2, 3]
+""",
+    "a destructor that computes": """
+class Holder:
+    def __init__(self): self.t = x * 2
+    def __del__(self): self.t.eval()
+holder = Holder()
+""",
+    "several devices": """
+devices = [wt.Device() for _ in range(3)]
+tensors = [wt.ones(10, device=d) + i for i, d in enumerate(devices)]
+tensors[1].eval()
+""",
+    "a destroyed device": "y = x + 1; x.device.destroy()",
+    "a recovered device": """
+array = (wt.ones((400, 400)) + 1).numpy()
+x.device.destroy(); x.device.recover(); y = wt.ones(3) + 1; y.eval()
+""",
+    "work in flight": """
+y = wt.ones((512, 512))
+for _ in range(5):
+    y = y @ y / 512
+y.eval()
+""",
+    "a finished thread": "t = threading.Thread(target=compute, args=(0.05,)); t.start(); t.join()",
+    "a thread at work": "threading.Thread(target=compute, args=(0.2,)).start()",
+    "a daemon at work": """
+threading.Thread(target=compute, args=(60,), daemon=True).start()
+wait_for_work()
+""",
+    "daemons at work": """
+for _ in range(4):
+    threading.Thread(target=compute, args=(60,), daemon=True).start()
+wait_for_work()
+""",
+    "a daemon that waits for long work": """
+def long():
+    y = wt.ones((700, 700))
+    for _ in range(40):
+        y = y @ y / 700
+    y.numpy()
+threading.Thread(target=long, daemon=True).start()
+wait_for_work()
+""",
+    "a daemon with a device of its own": """
+def own():
+    d = wt.Device()
+    y = wt.ones(1000, device=d)
+    while True:
+        y = (y + 1) / 2
+        y.numpy()
+threading.Thread(target=own, daemon=True).start()
+time.sleep(0.3)
+""",
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_process_ends_with(ending: str) -> None:
+    out = run_script(HEAD + ENDINGS[ending] + "\nprint('end', flush=True)\n", timeout=60)
+    assert out.split()[0] == "end"
+    if ending == "views read at exit":
+        assert out.split() == ["end", "True"]
+
+
+@pytest.mark.parametrize(
+    ("last", "status"),
+    [
+        ("raise ValueError('on purpose')", 1),
+        ("sys.exit(3)", 3),
+        ("x.reshape(7)", 1),
+        ("os._exit(5)", 5),
+    ],
+)
+def test_the_exit_status_is_the_script_s(last: str, status: int) -> None:
+    keep = "y = x * 2; large = wt.ones((300, 300)).numpy(); z = x + 1; z.eval()\n"
+    daemon = "threading.Thread(target=compute, args=(60,), daemon=True).start(); wait_for_work()\n"
+    for before in ("", daemon):
+        run_script(HEAD + keep + before + last, status=status, timeout=60)
+
+
+def test_an_exception_in_a_thread_ends_only_that() -> None:
+    run_script(
+        HEAD
+        + """
+threading.excepthook = lambda args: print(args.exc_type.__name__)
+t = threading.Thread(target=lambda: x.reshape(7))
+t.start(); t.join()
+assert (x[:2] + 1).tolist() == [1, 2]
+"""
+    )
+
+
+def test_ctrl_c_reaches_a_waiting_read() -> None:
+    run_script(
+        HEAD
+        + """
+import _thread
+def interrupt():
+    wait_for_work()
+    _thread.interrupt_main()
+threading.Thread(target=interrupt).start()
+try:
+    for _ in range(1000):
+        compute(0.05)
+except KeyboardInterrupt:
+    pass
+else:
+    raise AssertionError("not interrupted")
+assert (x[:2] + 1).tolist() == [1, 2]
+"""
+    )
+
+
+# ---- fork and spawn ----------------------------------------------------------------------------
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+
+FORK = """
+import warnings
+warnings.simplefilter("ignore")  # Python's own of forks with threads
+
+def in_child(function):
+    "The function's word from a forked child."
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            word = function()
+        except BaseException as error:
+            word = f"{type(error).__name__}: {error}"
+        os.write(write, str(word).encode())
+        os._exit(0)
+    os.close(write)
+    deadline = time.monotonic() + 20
+    done = 0
+    while not done and time.monotonic() < deadline:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        time.sleep(0.005)
+    if not done:
+        os.kill(pid, 9)
+        raise AssertionError("the child hangs")
+    assert status == 0, f"the child died of {status}"
+    return os.read(read, 10000).decode()
+"""
+
+
+@needs_fork
+def test_a_forked_child_is_told_and_the_parent_goes_on() -> None:
+    run_script(
+        HEAD
+        + FORK
+        + """
+pending = x + 1
+computed = x * 2
+computed.eval()
+array = (wt.ones((300, 300)) + 1).numpy()
+uses = [
+    lambda: x.numpy(), lambda: (x + 1).tolist(), lambda: pending.numpy(), lambda: computed.item(0),
+    lambda: wt.ones(3).numpy(), lambda: wt.asarray([1.0]), lambda: wt.eval(pending),
+    lambda: wt.synchronize(), lambda: wt.Device(), lambda: wt.stats(), lambda: x[3:].sum().item(),
+    lambda: x.device.recover(), lambda: wt.explain(pending),
+]
+for i, use in enumerate(uses):
+    word = in_child(use)
+    assert word.startswith("DeviceLostError: "), (i, word)
+    assert "fork" in word and "spawn" in word, (i, word)
+# What needs no GPU works.
+assert in_child(lambda: (x.shape, float(array[5, 5]), len(x))) == "((1000,), 2.0, 1000)"
+assert in_child(lambda: exec("global x, pending, computed; del x, pending, computed")) == "None"
+assert computed.tolist()[:3] == [0, 2, 4]
+assert pending.tolist()[:3] == [1, 2, 3]
+# Also with the lock taken and a wait going on in another thread.
+t = threading.Thread(target=compute, args=(1.5,)); t.start()
+for _ in range(10):
+    word = in_child(lambda: (x + 1).numpy())
+    assert word.startswith("DeviceLostError: "), word
+t.join()
+"""
+    )
+
+
+@needs_fork
+def test_a_child_forked_before_the_gpu_is_used_may_use_it() -> None:
+    run_script(
+        """
+import os, sys
+import wgtensor as wt
+pid = os.fork()
+assert (wt.ones(3) + 1).tolist() == [2, 2, 2]
+if pid:
+    assert os.waitpid(pid, 0)[1] == 0
+    assert (wt.ones(3) + 1).tolist() == [2, 2, 2]
+"""
+    )
+
+
+@needs_fork
+def test_a_child_forked_after_looking_at_adapters_is_told() -> None:
+    run_script(
+        "import os, sys, threading, time\nimport numpy as np\nimport wgtensor as wt\nwt.devices()\n"
+        + FORK
+        + """
+word = in_child(lambda: wt.ones(3).numpy())
+assert word.startswith("DeviceLostError: ") and "spawn" in word, word
+assert (wt.ones(3) + 1).tolist() == [2, 2, 2]
+"""
+    )
+
+
+@needs_fork
+def test_a_forked_child_exits_by_itself() -> None:
+    run_script(
+        HEAD
+        + """
+y = x + 1
+large = (wt.ones((300, 300)) + 1).numpy()
+pid = os.fork()
+if pid == 0:
+    sys.exit(7)  # through the interpreter's own end
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+assert y.tolist()[:2] == [1, 2]
+"""
+    )
+
+
+WORKER = """
+import numpy as np
+import wgtensor as wt
+
+def square(n):
+    return float((wt.full((n,), n, dtype="float32") ** 2).sum().item())
+
+def back_and_forth(t):
+    return t * 2
+"""
+
+
+def test_spawned_workers_compute(tmp_path: Path) -> None:
+    (tmp_path / "worker.py").write_text(WORKER)
+    main = tmp_path / "main.py"
+    main.write_text(
+        """
+import multiprocessing
+import wgtensor as wt
+import worker
+
+if __name__ == "__main__":
+    assert (wt.ones(3) + 1).tolist() == [2, 2, 2]
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        assert pool.map(worker.square, [2, 3, 4]) == [8, 27, 64]
+        assert pool.apply(worker.back_and_forth, (wt.ones(3),)).tolist() == [2, 2, 2]
+    print("fine")
+"""
+    )
+    done = subprocess.run(
+        [sys.executable, main], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
+
+
+# ---- importing ---------------------------------------------------------------------------------
+
+NO_DRIVER = {
+    "VK_DRIVER_FILES": "/nonexistent/driver.json",
+    "VK_ICD_FILENAMES": "/nonexistent/driver.json",
+    "__EGL_VENDOR_LIBRARY_FILENAMES": "/nonexistent/egl.json",
+    "LIBGL_DRIVERS_PATH": "/nonexistent",
+}
+
+
+def test_importing_does_no_gpu_work() -> None:
+    out = run_script(
+        """
+import os, sys
+import numpy
+def maps():
+    return {line.split()[-1] for line in open("/proc/self/maps") if ".so" in line} \\
+        if sys.platform == "linux" else set()
+def tasks():
+    return len(os.listdir("/proc/self/task")) if sys.platform == "linux" else 0
+before, threads = maps(), tasks()
+import wgtensor as wt
+wt.float32, wt.config.max_fusion, repr(wt.config)
+fresh = {name.rsplit("/", 1)[-1] for name in maps() - before}
+drivers = {n for n in fresh if "vulkan" in n.lower() or "EGL" in n or "GL" in n or "lvp" in n}
+assert not drivers, drivers
+assert tasks() == threads, "a thread was started"
+wt.ones(3).numpy()
+print("fine")
+"""
+    )
+    assert out == "fine\n"
+
+
+def test_without_any_driver_the_first_use_says_so() -> None:
+    run_script(
+        """
+import wgtensor as wt
+assert wt.devices() == ()
+assert not wt.is_available()
+for use in (lambda: wt.ones(3), lambda: wt.asarray([1.0]), wt.default_device, wt.Device,
+            lambda: wt.stats(), lambda: wt.set_default_device("gpu:0")):
+    try:
+        use()
+    except wt.DeviceNotFoundError as error:
+        assert isinstance(error, RuntimeError)
+        assert "driver" in str(error) and "mesa" in str(error), error
+    else:
+        raise AssertionError("no error")
+""",
+        env=NO_DRIVER,
+    )
