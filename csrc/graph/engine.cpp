@@ -143,6 +143,7 @@ void Engine::collect() {
   while (Node* n = dead_.take_all()) {
     while (n) {
       Node* next = n->next_dead;
+      forget_small(*n);
       bool was_pending = n->pending;
       unlink(*n);
       if (was_pending) release_inputs(*n);

@@ -77,6 +77,9 @@ class Engine {
   void enqueue(Node& n);
   void unlink(Node& n);
   void release_inputs(Node& n);
+  void note_small(Node& n);
+  void forget_small(Node& n);
+  void gather_small();
   void flush_if_due();
   std::shared_ptr<Plan> plan_of(FlushGraph& g);
   std::shared_ptr<Error> flush_once(FlushGraph& g);
@@ -91,8 +94,11 @@ class Engine {
   std::string name_;
   Graveyard<Node> dead_;
   Node *first_ = nullptr, *last_ = nullptr;  // pending nodes, oldest first
-  int since_flush_ = 0;                      // nodes made since the last flush
-  int since_collect_ = 0;                    // nodes made since dead ones were freed
+  // Results of a few bytes that have a buffer of their own, oldest first: see gather_small().
+  Node *small_first_ = nullptr, *small_last_ = nullptr;
+  int small_count_ = 0;
+  int since_flush_ = 0;    // nodes made since the last flush
+  int since_collect_ = 0;  // nodes made since dead ones were freed
   static constexpr int kCollectEvery = 1024;
   uint64_t epoch_ = 0;
   PlanCache plans_;

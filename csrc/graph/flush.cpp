@@ -52,6 +52,7 @@ std::shared_ptr<Error> Engine::flush(const std::vector<Node*>& targets) {
     if (error->kind == ErrorKind::device_lost) throw Error(*error);
     if (!first) first = error;
   }
+  gather_small();
   cleared.reset();
   collect();
   for (Node* t : targets) settle(*t);
@@ -139,6 +140,7 @@ void Engine::finish(FlushGraph& g) {
     n.buffer = std::move(values_[i]);
     unlink(n);
     release_inputs(n);
+    if (g.nodes[i].held) note_small(n);
   }
   for (Node* v : g.views) {
     if (v->inputs[0]->kind == NodeKind::leaf)

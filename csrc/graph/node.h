@@ -53,9 +53,9 @@ struct Node : RefCounted {
   std::shared_ptr<Error> error;         // failed
   std::shared_ptr<std::string> origin;  // debug: the Python line that made it
 
-  // Position in the engine's list of pending nodes.
+  // Position in the engine's list of pending nodes, or of small results.
   Node *prev = nullptr, *next = nullptr;
-  bool pending = false;
+  bool pending = false, small = false;
   // Scratch of one flush [engine lock].
   int mark = -1;       // number in the flush's graph
   uint32_t edges = 0;  // references that the flush's nodes hold
