@@ -278,6 +278,26 @@ def test_epilogue_that_reads_both_operands_and_fills_every_binding(
         check(result, expected, allowed=1e-4, name=str(count))
 
 
+def test_more_parameters_than_fit(rng: np.random.Generator) -> None:
+    """Strides of 31 operands over 12 axes, and of 70 views of one computed value."""
+    total, expected = None, 0
+    for _ in range(31):
+        order = tuple(rng.permutation(12).tolist())
+        a = random_array(rng, (2,) * 12, "int32")
+        t = wt.permute_dims(wt.asarray(a), order)
+        total = t if total is None else total + t
+        expected = expected + a.transpose(order)
+    check(total, expected)
+    check((total * 2).sum(axis=(0, 3, 5)), (expected * 2).sum(axis=(0, 3, 5)).astype(np.int32))
+    a, b = random_array(rng, (40, 3, 2, 4, 3), "int32"), random_array(rng, (3, 3), "int32")
+    x, e = wt.asarray(a) @ wt.asarray(b), a @ b
+    total, expected = x[0], e[0]
+    for i in range(40):
+        total = total + x[i][::-1, :, ::-1] * (i + 1)
+        expected = expected + e[i][::-1, :, ::-1] * (i + 1)
+    check(total, expected)
+
+
 @pytest.mark.short
 def test_wide_graph(rng: np.random.Generator) -> None:
     """500 inputs in one sum, as a chain and as a tree."""

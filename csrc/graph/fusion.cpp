@@ -233,7 +233,28 @@ class Fuser {
     if (g.ops + 1 > limits_.max_ops) return false;
     size_t buffers = externals_with(g, id).size() + g.outputs.size() + (as_output ? 1 : 0) +
                      private_bindings(gi, id);
-    return buffers <= static_cast<size_t>(limits_.max_buffers);
+    return buffers <= static_cast<size_t>(limits_.max_buffers) &&
+           words_with(gi, id) <= limits_.max_words;
+  }
+
+  // At most so many parameters does group gi need once `id` is in it: strides and an offset for each
+  // operand that no member computes, and for each result.
+  int words_with(int gi, int id) const {
+    const Group& g = out_.groups[static_cast<size_t>(gi)];
+    int access = std::max({g.space[0].size(), g.space[1].size(), node(id).shape.size()}) + 1;
+    int accesses = static_cast<int>(g.outputs.size()) + 1;
+    auto count = [&](int m) {
+      for (const Operand& o : flush_node(m).operands) accesses += !inside(gi, o.value);
+    };
+    for (int m : members_[static_cast<size_t>(gi)]) count(m);
+    count(id);
+    return accesses * access;
+  }
+
+  bool inside(int gi, int value) const {
+    if (g_.is_leaf(value) || node(value).kind != NodeKind::map) return false;
+    const auto& list = out_.placements[static_cast<size_t>(value)];
+    return std::any_of(list.begin(), list.end(), [&](const Placement& p) { return p.group == gi; });
   }
 
   void join(int gi, int id) {

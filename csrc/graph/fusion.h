@@ -37,6 +37,7 @@ struct Fusion {
 struct FusionLimits {
   int max_ops;
   int max_buffers;
+  int max_words;  // of parameters
 };
 
 Fusion fuse(const FlushGraph& g, const FusionLimits& limits);

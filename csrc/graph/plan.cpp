@@ -104,10 +104,12 @@ void lower(LowerContext& c, int gi) {
 
 // Deeper expressions strain the shader compilers and the stack.
 constexpr int kMostOperations = 256;
+constexpr int kTemplateWords = 96;  // sizes of dimensions, and what the templates themselves take
 
 std::shared_ptr<Plan> make_plan(const FlushGraph& g, rt::Device& device) {
   FusionLimits limits{std::clamp(settings().max_fusion, 1, kMostOperations),
-                      std::min(static_cast<int>(device.limits().max_storage_buffers), kMaxBuffers)};
+                      std::min(static_cast<int>(device.limits().max_storage_buffers), kMaxBuffers),
+                      static_cast<int>(rt::kMaxParamBytes / 4) - kTemplateWords};
   Fusion f = fuse(g, limits);
   auto plan = std::make_shared<Plan>();
   plan->values = static_cast<int>(g.nodes.size() + g.leaves.size());

@@ -26,6 +26,8 @@ struct DeviceOptions {
 
 enum class Access : uint8_t { read, read_write };
 
+constexpr uint32_t kMaxParamBytes = 4096;  // of one kernel
+
 /// What a compute kernel needs. WGSL binds storage buffer i as @group(0) @binding(i), the
 /// parameters as `var<immediate>` or as a uniform at @group(0) @binding(bindings.size()); entry
 /// point "main".

@@ -65,7 +65,7 @@ KernelRef Kernels::get(KernelDesc desc) {
 
 void Kernels::check(const KernelDesc& d) const {
   if (d.param_bytes % 4) internal_error(d.label + ": parameter bytes not a multiple of 4");
-  if (d.immediates ? d.param_bytes > core_.limits.max_immediates : d.param_bytes > kMaxUniformBytes)
+  if (d.immediates ? d.param_bytes > core_.limits.max_immediates : d.param_bytes > kMaxParamBytes)
     internal_error(d.label + ": too many parameters");
   if (d.bindings.size() > core_.limits.max_storage_buffers)
     raise(ErrorKind::unsupported,

@@ -8,8 +8,6 @@
 
 namespace wgt::rt {
 
-constexpr uint32_t kMaxUniformBytes = 1024;
-
 /// Size of the uniform binding for so many bytes of parameters.
 inline uint32_t uniform_bytes(uint32_t param_bytes) {
   return (param_bytes + 255) / 256 * 256;
@@ -21,7 +19,7 @@ class ParamArena {
   ~ParamArena() { retire(); }
   void retire();
   WGPUBuffer buffer();  // made at the first use
-  bool full() const { return used_ + kMaxUniformBytes > kArenaBytes; }
+  bool full() const { return used_ + kMaxParamBytes > kArenaBytes; }
   bool empty() const { return used_ == 0; }
   /// The dynamic offset of a copy of these bytes. Not when full().
   uint32_t push(const void* params, uint32_t bytes);
