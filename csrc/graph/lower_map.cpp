@@ -76,11 +76,19 @@ class MapLowering {
         if (info(c_.g.node_of(v)->dtype).size != info(c_.g.node_of(o)->dtype).size) continue;
         if (c_.g.node_of(v)->dtype != c_.g.node_of(o)->dtype) continue;
         if (numel(c_.g.node_of(v)->shape) != numel(c_.g.node_of(o)->shape)) continue;
+        if (!fits(v, o)) continue;
         k_.bind_in_place(o, v);
         over_.push_back({o, v});
         break;
       }
     }
+  }
+
+  // A part of a large buffer must not keep all of it for a small result.
+  bool fits(int v, int output) const {
+    if (!c_.g.is_leaf(v)) return true;
+    uint64_t need = c_.g.node_of(output)->bytes();
+    return c_.g.leaf(v)->buffer->bytes <= need + need / 4 + 256;
   }
 
   bool taken(int v) const {
@@ -92,7 +100,7 @@ class MapLowering {
     int base = c_.g.nodes[static_cast<size_t>(assign_)].operands[0].value;
     const auto& ext = k_.group.externals;
     bool read = space_.reads(base) || std::count(ext.begin(), ext.end(), base) > 1;
-    if (c_.dies(gi_, base) && !read) {
+    if (c_.dies(gi_, base) && !read && fits(base, assign_)) {
       over_.push_back({assign_, base});
       return;
     }
