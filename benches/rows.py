@@ -13,6 +13,10 @@ Mi = 1 << 20
 CPU_BATCH = 240  # operations recorded from an idle device, for the CPU's share
 
 
+class WrongResultError(Exception):
+    """What was timed did not compute what it should: a benchmark of garbage."""
+
+
 @dataclass
 class Job:
     """What one library does in one row."""
@@ -55,7 +59,7 @@ def places(n: int) -> list[int]:
 def close(peer: Peer, row: str, got: list[float], want: list[float], tolerance: float) -> None:
     for g, w in zip(got, want, strict=True):
         if not abs(g - w) <= tolerance * max(abs(w), 1e-30):
-            raise ArithmeticError(f"{row}: {peer.name} computed {g!r} instead of {w!r}")
+            raise WrongResultError(f"{row}: {peer.name} computed {g:.7g} instead of {w:.7g}")
 
 
 def operation(peer: Peer, make: Callable[[], Array], check: Callable[[Array], None]) -> Job:
@@ -179,7 +183,7 @@ def transfer_rows(size: int) -> Iterator[Row]:
     def upload(peer: Peer) -> Job:
         def check(x: Array) -> None:
             if not np.array_equal(peer.numpy(x), host):
-                raise ArithmeticError(f"upload: {peer.name} has other elements")
+                raise WrongResultError(f"upload: {peer.name} has other elements")
 
         return operation(peer, lambda: peer.array(host), check)
 
@@ -194,7 +198,7 @@ def transfer_rows(size: int) -> Iterator[Row]:
 
         def check(a: np.ndarray) -> None:
             if not np.array_equal(a, host):
-                raise ArithmeticError(f"download: {peer.name} gave other elements")
+                raise WrongResultError(f"download: {peer.name} gave other elements")
 
         return Job(run, lambda a: None, check)
 
@@ -203,7 +207,7 @@ def transfer_rows(size: int) -> Iterator[Row]:
     yield Row(f"download_{size // Mi}MB", "GB/s", download, bytes=float(size), leave_out=slow)
 
 
-def all_rows(size: Callable[[Any, Any, Any], Any], reduced: bool) -> Iterator[Row]:
+def all_rows(size: Callable[[Any, Any, Any], Any], reduced: bool, software: bool) -> Iterator[Row]:
     """size(full, reduced, smoke) picks by mode and adapter."""
     yield tiny_row("tiny_tensor", False, size(2000, 2000, 480))
     yield tiny_row("tiny_scalar", True, size(2000, 2000, 480))
@@ -227,7 +231,10 @@ def all_rows(size: Callable[[Any, Any, Any], Any], reduced: bool) -> Iterator[Ro
     n = size(4096, 2048, 256)
     yield softmax_row(f"softmax_{n}x{n}", n, n)
     for n in size((512, 1024, 2048, 4096, 8192), (256, 512, 1024), (128,)):
-        yield matmul_row(f"matmul_{n}", n, n, n)
+        row = matmul_row(f"matmul_{n}", n, n, n)
+        if software and n >= 1024:
+            row.leave_out = ("ferrotensor",)  # 0.3.0 gives zeros there, or crashes
+        yield row
     if not reduced:
         for m, k, n in ((4096, 64, 4096), (64, 4096, 4096), (4096, 4096, 64)):
             yield matmul_row(f"matmul_{m}x{k}x{n}", m, k, n)
