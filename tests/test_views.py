@@ -336,6 +336,34 @@ def test_a_view_of_a_view_is_one_view(rng: np.random.Generator) -> None:
     check(t, e)
 
 
+@pytest.mark.short
+def test_views_of_what_was_computed_later(rng: np.random.Generator) -> None:
+    """The base is computed while nobody wants the view; the view keeps it, and no kernel takes it."""
+    for reader in (True, False):
+        a = wt.arange(0, 10, 2)
+        view = a.reshape(5, 1)
+        waiting = view // -1 if reader else None
+        if reader:
+            wt.eval((view | waiting), waiting / 2.0)
+        a.eval()
+        del a
+        if waiting is not None:
+            check(waiting, -np.arange(0, 10, 2, dtype=np.int32).reshape(5, 1))
+        (wt.ones(3) + 1).eval()
+        check(view, np.arange(0, 10, 2, dtype=np.int32).reshape(5, 1))
+    b = random_array(rng, (6, 4))
+    x = wt.asarray(b) * 2
+    view, other = x.T, x[1:]
+    cheap = view + 1
+    (cheap * 3).eval()
+    x.eval()
+    x += 1
+    x.eval()
+    check(view, b.T * 2)
+    check(other, b[1:] * 2)
+    check(cheap, b.T * 2 + 1)
+
+
 def test_iteration_and_nested_indexing(rng: np.random.Generator) -> None:
     a = random_array(rng, (3, 4, 5))
     t = wt.asarray(a)

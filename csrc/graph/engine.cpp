@@ -274,17 +274,19 @@ NodeRef Engine::assign(const NodeRef& base, const NodeRef& value, const Layout& 
   return n;
 }
 
+void Engine::resolve(Node& n) {
+  if (n.kind != NodeKind::view) return;
+  Node& base = *n.inputs[0];
+  if (base.kind != NodeKind::leaf && base.kind != NodeKind::failed) return;
+  n.kind = base.kind;
+  n.buffer = base.buffer;
+  n.error = base.error;
+  unlink(n);
+  release_inputs(n);
+}
+
 void Engine::settle(Node& n) {
-  if (n.kind == NodeKind::view) {
-    Node& base = *n.inputs[0];
-    if (base.kind == NodeKind::leaf || base.kind == NodeKind::failed) {
-      n.kind = base.kind;
-      n.buffer = base.buffer;
-      n.error = base.error;
-      unlink(n);
-      release_inputs(n);
-    }
-  }
+  resolve(n);
   if (n.kind == NodeKind::failed) throw Error(*n.error);
   if (n.kind == NodeKind::leaf && n.buffer && n.buffer->device != &device())
     raise(ErrorKind::device_lost, "this tensor of shape " + to_string(n.shape) +

@@ -45,6 +45,8 @@ class Engine {
   /// Turns a view of a computed node into a leaf; raises what a failed node holds, DeviceLostError
   /// for a node of a lost device. [lock]
   void settle(Node& n);
+  /// The same, raising nothing. [lock]
+  void resolve(Node& n);
 
   /// Computes every root and `targets`. Work is recorded and submitted, not waited for. What fails
   /// holds its error from then on, and nothing else does; raises the error of a target, and

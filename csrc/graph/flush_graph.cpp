@@ -34,7 +34,7 @@ uint64_t word(auto v) {
 
 class Collector {
  public:
-  Collector(FlushGraph& g, uint64_t epoch) : g_(g), epoch_(epoch) {}
+  Collector(Engine& e, FlushGraph& g, uint64_t epoch) : e_(e), g_(g), epoch_(epoch) {}
 
   // First touch in this flush resets the scratch members.
   void touch(Node& n) {
@@ -61,8 +61,11 @@ class Collector {
 
   // Youngest first: no node is older than what it reads, so one pass marks all ancestors.
   void mark(Node* last) {
-    for (Node* n = last; n; n = n->prev) {
+    for (Node *n = last, *prev = nullptr; n; n = prev) {
+      prev = n->prev;
       if (n->epoch != epoch_ || !n->wanted) continue;
+      e_.resolve(*n);  // its base may have been computed when nobody wanted this view
+      if (!n->pending) continue;
       for (int i = 0; i < n->arity; ++i) {
         Node* in = n->inputs[i].get();
         want(in);
@@ -147,6 +150,7 @@ class Collector {
     g_.key.push_back(word(l.offset));
   }
 
+  Engine& e_;
   FlushGraph& g_;
   uint64_t epoch_;
 };
@@ -180,13 +184,19 @@ Operand operand(const Node& n, int k) {
 }  // namespace
 
 void collect_graph(Engine& e, FlushGraph& g, const std::vector<Node*>& targets) {
-  Collector c(g, ++e.epoch_);
-  for (Node* t : targets)
+  Collector c(e, g, ++e.epoch_);
+  for (Node* t : targets) {
+    e.resolve(*t);
     if (t->pending) c.add_root(t, NodeRef(t));
-  for (Node* n = e.first_; n; n = n->next) {
+  }
+  for (Node *n = e.first_, *next = nullptr; n; n = next) {
+    next = n->next;
     if (n->readers > 0 || n->deferred || n->handles.load(std::memory_order_relaxed) == 0) continue;
     if (n->epoch == e.epoch_ && n->wanted) continue;
-    if (NodeRef keep = try_acquire(n)) c.add_root(n, std::move(keep));
+    NodeRef keep = try_acquire(n);
+    if (!keep) continue;
+    e.resolve(*n);
+    if (n->pending) c.add_root(n, std::move(keep));
   }
   c.mark(e.last_);
   c.number();
