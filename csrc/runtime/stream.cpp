@@ -1,5 +1,7 @@
 #include "runtime/stream.h"
 
+#include <string_view>
+
 #include "base/settings.h"
 #include "runtime/errors.h"
 #include "runtime/native.h"
@@ -62,10 +64,16 @@ void Stream::dispatch(Kernel& kernel, Binding* bindings, const void* params, uin
   if (pipeline_ != kernel.serial) {
     wgpuComputePassEncoderSetPipeline(pass_, kernel.pipeline);
     pipeline_ = kernel.serial;
+    immediates_.clear();
   }
   bind(kernel, bindings, offset);
-  if (kernel.desc.immediates && kernel.desc.param_bytes)
-    wgpuComputePassEncoderSetImmediates(pass_, 0, params, kernel.desc.param_bytes);
+  if (kernel.desc.immediates && kernel.desc.param_bytes) {
+    std::string_view bytes(static_cast<const char*>(params), kernel.desc.param_bytes);
+    if (immediates_ != bytes) {  // else the pass still has them
+      wgpuComputePassEncoderSetImmediates(pass_, 0, params, bytes.size());
+      immediates_.assign(bytes);
+    }
+  }
   wgpuComputePassEncoderDispatchWorkgroups(pass_, x, y, z);
   ++core_.stats.dispatches;
   if (++dispatches_ >= settings().submit_dispatches) submit();

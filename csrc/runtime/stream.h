@@ -1,5 +1,7 @@
 // The command stream: one encoder, many dispatches to a pass, many to a submission.
 #pragma once
+#include <string>
+
 #include "runtime/bindgroups.h"
 #include "runtime/core.h"
 #include "runtime/kernels.h"
@@ -65,7 +67,8 @@ class Stream {
   BindEntry* group_ = nullptr;
   uint64_t group_deletions_ = 0;
   uint32_t offset_ = 0;
-  int dispatches_ = 0;  // since the last submission
+  std::string immediates_;  // of the open pass's pipeline
+  int dispatches_ = 0;      // since the last submission
 };
 
 }  // namespace wgt::rt
