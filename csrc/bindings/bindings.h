@@ -73,11 +73,23 @@ class WithoutGil {
   PyThreadState* state_;
 };
 
-/// Runs f without the GIL.
+/// Runs f without the GIL. Tensors that f uses are copies: another thread may move the handle of a
+/// Python object meanwhile.
 template <class F>
 decltype(auto) unlocked(F&& f) {
   WithoutGil released;
   return f();
+}
+
+/// Moves a handle to what f makes of its value: as one step, also where other threads move it too.
+template <class F>
+void move_handle(Tensor& handle, F&& f) {
+  for (;;) {
+    Tensor before = handle, after = f(before);
+    if (handle.node() != before.node()) continue;
+    handle = std::move(after);
+    return;
+  }
 }
 
 /// Forwards wgpu's messages to logging, if there are any.

@@ -101,8 +101,10 @@ std::optional<Scalar> to_scalar(py::handle o) {
     return Scalar{Kind::u, f, 0};
   }
   // NumPy's scalars are as weak as Python's.
-  static py::handle generic = py::object(py::module_::import("numpy").attr("generic")).release();
-  if (PyObject_IsInstance(p, generic.ptr()) == 1) {
+  // No initialiser that Python runs in: C++ would lock out other threads, and they hold the GIL.
+  static PyObject* generic = nullptr;
+  if (!generic) generic = py::object(py::module_::import("numpy").attr("generic")).release().ptr();
+  if (PyObject_IsInstance(p, generic) == 1) {
     py::object item = o.attr("item")();
     if (PyBool_Check(item.ptr()) || PyFloat_Check(item.ptr()) || PyLong_Check(item.ptr()))
       return to_scalar(item);
@@ -121,10 +123,12 @@ std::optional<Operand> to_operand(const char* op, py::handle o, graph::Engine* d
 
 // The innermost Python line outside the package's own files: "file:line", or "".
 static std::string python_line() {
-  static const std::string* package =
-      new std::string(py::cast<std::string>(py::module_::import("wgtensor")
-                                                .attr("__file__")
-                                                .attr("rpartition")("__init__")[py::int_(0)]));
+  static const std::string* package = nullptr;
+  if (!package)
+    package =
+        new std::string(py::cast<std::string>(py::module_::import("wgtensor")
+                                                  .attr("__file__")
+                                                  .attr("rpartition")("__init__")[py::int_(0)]));
   std::string innermost;
   auto frame = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
   while (frame) {

@@ -30,7 +30,7 @@ Tensor from_array(py::array a, py::handle dtype, py::handle device) {
   return made(unlocked([&] { return from_host(e, t, shape, strides, data); }));
 }
 
-py::array to_numpy(const Tensor& t) {
+py::array to_numpy(Tensor t) {
   py::dtype d(info(t.dtype()).numpy);
   std::vector<py::ssize_t> shape(t.shape().begin(), t.shape().end());
   if (t.size() == 0) return py::array(d, shape);
@@ -62,8 +62,7 @@ void init_host(py::module_& m, py::class_<Tensor>& t) {
       },
       py::arg("tensors"), "Starts the work of these tensors and does not wait.");
   m.def(
-      "explain", [](const Tensor& x) { return unlocked([&] { return explain(x); }); },
-      py::arg("tensor"));
+      "explain", [](Tensor x) { return unlocked([&] { return explain(x); }); }, py::arg("tensor"));
 }
 
 }  // namespace wgt::bind

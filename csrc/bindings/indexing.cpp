@@ -81,7 +81,7 @@ std::vector<IndexItem> parse(const std::string& op, const Tensor& t, py::handle 
 }  // namespace
 
 void init_indexing(py::class_<Tensor>& t) {
-  t.def("__getitem__", [](const Tensor& self, py::handle key) {
+  t.def("__getitem__", [](Tensor self, py::handle key) {
     auto items = parse("[getitem] ", self, key);
     return made(unlocked([&] { return index(self, items); }));
   });
@@ -91,7 +91,9 @@ void init_indexing(py::class_<Tensor>& t) {
     if (!v)
       raise(ErrorKind::type, "[setitem] cannot use a value of type " +
                                  py::cast<std::string>(py::type::of(value).attr("__name__")));
-    self = made(unlocked([&] { return index_assign(self, items, *v); }));
+    move_handle(self, [&](const Tensor& before) {
+      return made(unlocked([&] { return index_assign(before, items, *v); }));
+    });
   });
   t.def("__len__", [](const Tensor& self) {
     if (self.rank() == 0) raise(ErrorKind::type, "[len] a 0-d tensor has no length");

@@ -61,15 +61,19 @@ py::object in_place(OpId op, py::object self, py::handle other) {
   const char* name = graph::op_info(op).name;
   auto o = to_operand(name, other, &t.engine());
   if (!o) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
-  Operand args[2] = {t, std::move(*o)};
-  Tensor r = run(op, args);
-  if (!(r.shape() == t.shape()))
-    raise(ErrorKind::shape, std::string("[") + name + "] result of shape " + to_string(r.shape()) +
-                                " does not fit in place into " + to_string(t.shape()));
-  if (info(r.dtype()).kind > info(t.dtype()).kind)
-    raise(ErrorKind::dtype, std::string("[") + name + "] result of dtype " + info(r.dtype()).name +
-                                " does not fit in place into " + info(t.dtype()).name);
-  t = unlocked([&] { return astype(r, t.dtype()); });
+  move_handle(t, [&](const Tensor& before) {
+    Operand args[2] = {before, *o};
+    Tensor r = run(op, args);
+    if (!(r.shape() == before.shape()))
+      raise(ErrorKind::shape, std::string("[") + name + "] result of shape " +
+                                  to_string(r.shape()) + " does not fit in place into " +
+                                  to_string(before.shape()));
+    if (info(r.dtype()).kind > info(before.dtype()).kind)
+      raise(ErrorKind::dtype, std::string("[") + name + "] result of dtype " +
+                                  info(r.dtype()).name + " does not fit in place into " +
+                                  info(before.dtype()).name);
+    return unlocked([&] { return astype(r, before.dtype()); });
+  });
   return self;
 }
 
@@ -112,7 +116,7 @@ void define_operator(py::class_<Tensor>& t, OpId op) {
         py::is_operator());
 }
 
-py::object matmul_operator(const Tensor& self, py::handle other, bool reflected) {
+py::object matmul_operator(Tensor self, py::handle other, bool reflected) {
   auto o = to_operand("matmul", other, &self.engine());
   if (!o || !std::holds_alternative<Tensor>(*o))
     return py::reinterpret_borrow<py::object>(Py_NotImplemented);
@@ -128,18 +132,20 @@ void init_operators(py::module_& m, py::class_<Tensor>& t) {
     define_operator(t, static_cast<OpId>(i));
   }
   t.def(
-      "__matmul__", [](const Tensor& s, py::handle o) { return matmul_operator(s, o, false); },
+      "__matmul__", [](Tensor s, py::handle o) { return matmul_operator(s, o, false); },
       py::is_operator());
   t.def(
-      "__rmatmul__", [](const Tensor& s, py::handle o) { return matmul_operator(s, o, true); },
+      "__rmatmul__", [](Tensor s, py::handle o) { return matmul_operator(s, o, true); },
       py::is_operator());
   t.def(
       "__imatmul__",
       [](py::object self, py::handle o) -> py::object {
-        py::object r = matmul_operator(py::cast<Tensor&>(self), o, false);
-        if (!py::isinstance<Tensor>(r)) return r;
-        py::cast<Tensor&>(self) = py::cast<Tensor&>(r);
-        return self;
+        py::object r;
+        move_handle(py::cast<Tensor&>(self), [&](const Tensor& before) {
+          r = matmul_operator(before, o, false);
+          return py::isinstance<Tensor>(r) ? py::cast<Tensor&>(r) : before;
+        });
+        return py::isinstance<Tensor>(r) ? self : r;
       },
       py::is_operator());
   m.def(

@@ -36,57 +36,53 @@ void init_properties(py::class_<Tensor>& t) {
   t.def_property_readonly("nbytes",
                           [](const Tensor& s) { return s.size() * info(s.dtype()).size; });
   t.def_property_readonly(
-      "T",
-      [](const Tensor& s) { return made(unlocked([&] { return permute(s, reversed_axes(s)); })); },
+      "T", [](Tensor s) { return made(unlocked([&] { return permute(s, reversed_axes(s)); })); },
       "The axes in reverse order; a view.");
   t.def_property_readonly(
       "mT",
-      [](const Tensor& s) {
-        return made(unlocked([&] { return permute(s, last_two_swapped(s)); }));
-      },
+      [](Tensor s) { return made(unlocked([&] { return permute(s, last_two_swapped(s)); })); },
       "The last two axes swapped; a view.");
 }
 
 void init_views(py::class_<Tensor>& t) {
   t.def(
       "reshape",
-      [](const Tensor& s, py::args shape) {
+      [](Tensor s, py::args shape) {
         Dims d = shape_args("reshape", shape);
         return made(unlocked([&] { return reshape(s, d); }));
       },
       "The same elements in another shape; one size may be -1. A view where strides allow.");
   t.def(
       "permute",
-      [](const Tensor& s, py::args axes) {
+      [](Tensor s, py::args axes) {
         auto a = to_axes("permute_dims", axes.size() == 1 ? py::handle(axes[0]) : py::handle(axes));
         return made(unlocked([&] { return permute(s, *a); }));
       },
       "The axes in another order; a view.");
   t.def(
       "broadcast_to",
-      [](const Tensor& s, py::handle shape) {
+      [](Tensor s, py::handle shape) {
         Dims d = to_dims("broadcast_to", shape);
         return made(unlocked([&] { return broadcast_to(s, d); }));
       },
       py::arg("shape"), "A view with axes of size 1 repeated.");
   t.def(
       "expand_dims",
-      [](const Tensor& s, py::handle axis) {
+      [](Tensor s, py::handle axis) {
         auto a = to_axes("expand_dims", axis);
         return made(unlocked([&] { return expand_dims(s, a.value_or(std::vector<int64_t>{})); }));
       },
       py::arg("axis"), "A view with new axes of size 1.");
   t.def(
       "squeeze",
-      [](const Tensor& s, py::handle axis) {
+      [](Tensor s, py::handle axis) {
         auto a = to_axes("squeeze", axis);
         return made(unlocked([&] { return squeeze(s, a); }));
       },
       py::arg("axis") = py::none(),
       "A view without the given axes of size 1, or without all of them.");
   t.def(
-      "copy", [](const Tensor& s) { return made(unlocked([&] { return copy(s); })); },
-      "A dense copy.");
+      "copy", [](Tensor s) { return made(unlocked([&] { return copy(s); })); }, "A dense copy.");
   t.def("__copy__", [](const Tensor& s) { return s; });
   t.def(
       "_assign", [](Tensor& s, const Tensor& o) { s = o; }, py::arg("other"),
@@ -99,7 +95,7 @@ void init_reductions(py::class_<Tensor>& t) {
         std::string("_") + name;  // the facade's methods add NumPy's other arguments
     t.def(
         method.c_str(),
-        [name](const Tensor& s, py::handle axis, bool keepdims) {
+        [name](Tensor s, py::handle axis, bool keepdims) {
           auto a = to_axes(name, axis);
           return made(unlocked([&] { return reduce(name, s, a, keepdims); }));
         },
@@ -111,9 +107,7 @@ void init_reductions(py::class_<Tensor>& t) {
   define("min", "Smallest element over axes; NaN wins.");
   t.def(
       "_softmax",
-      [](const Tensor& s, int64_t axis) {
-        return made(unlocked([&] { return softmax(s, axis); }));
-      },
+      [](Tensor s, int64_t axis) { return made(unlocked([&] { return softmax(s, axis); })); },
       py::arg("axis") = -1, "exp(x - max) / sum of the same, along an axis.");
 }
 
@@ -186,14 +180,13 @@ void init_tensor(py::module_& m, py::class_<Tensor>& t) {
   init_creation(m);
   t.def(
       "_astype",
-      [](const Tensor& s, py::handle dtype) {
+      [](Tensor s, py::handle dtype) {
         DType d = to_dtype(dtype);
         return made(unlocked([&] { return astype(s, d); }));
       },
       py::arg("dtype"));
   m.def(
-      "matmul",
-      [](const Tensor& a, const Tensor& b) { return made(unlocked([&] { return matmul(a, b); })); },
+      "matmul", [](Tensor a, Tensor b) { return made(unlocked([&] { return matmul(a, b); })); },
       py::arg("x1"), py::arg("x2"));
   m.def(
       "promote",
