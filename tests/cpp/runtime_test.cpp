@@ -118,6 +118,45 @@ TEST_CASE("a chain of 10,000 dispatches") {
   }
 }
 
+TEST_CASE("parameters stay right across kernels, passes and submissions") {
+  for (bool default_limits : {false, true}) {
+    std::unique_ptr<Device> device = make(default_limits);
+    float expected = 0;
+    BufferRef b;
+    {
+      Lock lock(device->mutex());
+      b = device->allocate(256);
+      std::vector<float> zeros(64, 0);
+      device->upload(*b, 0, zeros.data(), 256);
+      KernelRef first = device->kernel(add_kernel(*device, "first"));
+      KernelRef second = device->kernel(add_kernel(*device, "second"));
+      KernelDesc plain;  // without parameters
+      plain.label = "plain";
+      plain.bindings = {Access::read_write};
+      plain.source = R"(@group(0) @binding(0) var<storage, read_write> a: array<f32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+  a[id.x] = a[id.x] + 0.25;
+})";
+      KernelRef third = device->kernel(plain);
+      for (int i = 0; i < 500; ++i) {
+        int turn = i * 7 % 11;
+        float value = turn < 8 ? 1 : static_cast<float>(turn);  // mostly as before
+        if (i % 9 == 4) {
+          Buffer* buffers[] = {b.get()};
+          device->dispatch(*third, buffers, nullptr, 1, 1, 1);
+          value = 0.25;
+        } else {
+          add(*device, i % 5 == 3 ? *second : *first, *b, 64, value);
+        }
+        expected += value;
+        if (i % 23 == 22) device->submit();
+        if (i % 31 == 30) device->upload(*b, 0, zeros.data(), 4);  // ends the pass
+      }
+    }
+    CHECK(read<float>(*device, *b, 1, 4 * 63)[0] == expected);
+  }
+}
+
 TEST_CASE("freed memory is reused in stream order") {
   Device& device = shared();
   Lock lock(device.mutex());
