@@ -52,12 +52,17 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
 //% else
   var total = {{V}}(0.0);
   if (live) {
-    for (var r = lane * {{RW}}u; r < count; r += {{TR * RW}}u) {
-      let v = load(o, r);
-      let next = {{MAXV}}(top, v);
-      let base = select(next, {{V}}(0.0), next == low);
-      total = total * {{EXPV}}(top - base) + {{EXPV}}(v - base);
-      top = next;
+    // Eight steps a turn: llvmpipe ends the loops of an invocation after 65,535 turns in all.
+    for (var turn = lane * {{RW}}u; turn < count; turn += {{8 * TR * RW}}u) {
+//% for i in 0..8
+      if (turn + {{i * TR * RW}}u < count) {
+        let v = load(o, turn + {{i * TR * RW}}u);
+        let next = {{MAXV}}(top, v);
+        let base = select(next, {{V}}(0.0), next == low);
+        total = total * {{EXPV}}(top - base) + {{EXPV}}(v - base);
+        top = next;
+      }
+//% end
     }
   }
 //% end
@@ -88,8 +93,12 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   if (r{{i}} < count) { emit(o, r{{i}}, v{{i}} * scale); }
 //% end
 //% else
-  for (var r = lane * {{RW}}u; r < count; r += {{TR * RW}}u) {
-    emit(o, r, {{EXPV}}(load(o, r) - {{V}}(shift)) * scale);
+  for (var turn = lane * {{RW}}u; turn < count; turn += {{8 * TR * RW}}u) {
+//% for i in 0..8
+    if (turn + {{i * TR * RW}}u < count) {
+      emit(o, turn + {{i * TR * RW}}u, {{EXPV}}(load(o, turn + {{i * TR * RW}}u) - {{V}}(shift)) * scale);
+    }
+//% end
   }
 //% end
 }

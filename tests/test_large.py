@@ -51,3 +51,23 @@ def test_bools() -> None:
     host = even.numpy()
     assert host[:3].tolist() == [True, False, True]
     assert int(np.count_nonzero(host)) == n // 2
+
+
+def test_reductions_longer_than_a_loop_may_be() -> None:
+    """llvmpipe ends the loops of an invocation after 65,535 turns in all, without a word."""
+    n = 2**30 + 1
+    assert wt.ones(n).sum().item() == 2**30
+    assert wt.arange(n).max().item() == 2**30
+    wide = wt.broadcast_to(wt.ones(1, dtype="int32"), (2**28, 3))
+    assert wide.sum(axis=0).tolist() == [2**28] * 3
+
+
+def test_matmul_with_a_long_shared_axis() -> None:
+    for k in (70_001, 1_200_000):
+        x = np.ones((2, k), np.float32)
+        assert (wt.asarray(x) @ wt.asarray(x).T).tolist() == [[k, k], [k, k]]
+
+
+def test_softmax_of_a_long_row() -> None:
+    p = wt.softmax(np.zeros((1, 17_000_001), np.float32)).numpy()
+    np.testing.assert_allclose(p.sum(dtype=np.float64), 1, rtol=1e-6)

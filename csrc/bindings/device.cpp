@@ -95,7 +95,7 @@ graph::Engine& PyDevice::engine() {
   engine_ = unlocked([&] {
     std::lock_guard<std::mutex> l(shared_mutex());
     graph::Engine*& shared = shared_engines()[adapter->index];
-    if (!shared) shared = graph::Engine::create(*adapter, options_from_settings());
+    if (!shared) shared = graph::Engine::create(*adapter, options_from_settings(), true);
     return shared;
   });
   forward_log();

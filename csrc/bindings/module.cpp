@@ -23,6 +23,18 @@ Hooks& hooks() {
 
 namespace {
 
+// Tensors come from functions only; one made by __new__ would hold nothing.
+PyObject* refuse_new(PyTypeObject*, PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_TypeError, "tensors are made by wgtensor.asarray and other functions");
+  return nullptr;
+}
+
+// Called now and then during waits, without the GIL and without locks: Ctrl-C ends a wait.
+void check_signals() {
+  py::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
 py::list setting_rows() {
   py::list rows;
   for (const SettingInfo& s : setting_list())
@@ -37,6 +49,8 @@ PYBIND11_MODULE(_core, m) {
   m.attr("__version__") = WGTENSOR_VERSION;
   init_errors(m);
   py::class_<Tensor> tensor(m, "Tensor", "A tensor on a GPU: a handle on a lazily computed array.");
+  reinterpret_cast<PyTypeObject*>(tensor.ptr())->tp_new = refuse_new;
+  rt::set_interrupt_check(check_signals);
   init_device(m);
   init_tensor(m, tensor);
   init_operators(m, tensor);

@@ -46,6 +46,13 @@ void init_properties(py::class_<Tensor>& t) {
 
 void init_views(py::class_<Tensor>& t) {
   t.def(
+      "_reshape_copies",
+      [](Tensor s, py::handle shape) {
+        Dims d = to_dims("reshape", shape);
+        return unlocked([&] { return reshape_copies(s, d); });
+      },
+      py::arg("shape"), "Whether strides cannot express the reshape.");
+  t.def(
       "reshape",
       [](Tensor s, py::args shape) {
         Dims d = shape_args("reshape", shape);
@@ -107,7 +114,11 @@ void init_reductions(py::class_<Tensor>& t) {
   define("min", "Smallest element over axes; NaN wins.");
   t.def(
       "_softmax",
-      [](Tensor s, int64_t axis) { return made(unlocked([&] { return softmax(s, axis); })); },
+      [](Tensor s, py::handle axis) {
+        auto a = to_axes("softmax", axis);
+        if (!a || a->size() != 1) raise(ErrorKind::value, "[softmax] takes one axis");
+        return made(unlocked([&] { return softmax(s, a->front()); }));
+      },
       py::arg("axis") = -1, "exp(x - max) / sum of the same, along an axis.");
 }
 

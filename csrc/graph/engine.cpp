@@ -32,7 +32,8 @@ std::vector<Engine*> engines() {
   return engine_list();
 }
 
-Engine* Engine::create(const rt::AdapterInfo& adapter, const rt::DeviceOptions& options) {
+Engine* Engine::create(const rt::AdapterInfo& adapter, const rt::DeviceOptions& options,
+                       bool shared) {
   auto* e = new Engine();
   try {
     e->devices_.push_back(rt::Device::create(adapter, options));
@@ -44,9 +45,10 @@ Engine* Engine::create(const rt::AdapterInfo& adapter, const rt::DeviceOptions& 
   e->options_ = options;
   e->device_ = e->devices_.back().get();
   std::lock_guard<std::mutex> l(engines_mutex());
-  int same = 0;
-  for (Engine* other : engine_list()) same += other->adapter_.index == adapter.index;
-  e->name_ = "gpu:" + std::to_string(adapter.index) + (same ? "#" + std::to_string(same) : "");
+  int own = 1;
+  for (Engine* other : engine_list())
+    own += other->adapter_.index == adapter.index && other->name_.find('#') != std::string::npos;
+  e->name_ = "gpu:" + std::to_string(adapter.index) + (shared ? "" : "#" + std::to_string(own));
   engine_list().push_back(e);
   return e;
 }

@@ -16,7 +16,9 @@ namespace wgt::graph {
 class Engine {
  public:
   /// Raises DeviceNotFoundError. Engines live until the process ends.
-  static Engine* create(const rt::AdapterInfo& adapter, const rt::DeviceOptions& options);
+  /// The shared one of its adapter is "gpu:0", others "gpu:0#1" and on.
+  static Engine* create(const rt::AdapterInfo& adapter, const rt::DeviceOptions& options,
+                        bool shared = false);
 
   /// The lock of everything below. Release the GIL first.
   rt::Lock lock();

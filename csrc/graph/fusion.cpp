@@ -237,8 +237,8 @@ class Fuser {
            words_with(gi, id) <= limits_.max_words;
   }
 
-  // At most so many parameters does group gi need once `id` is in it: strides and an offset for each
-  // operand that no member computes, and for each result.
+  // At most so many parameters does group gi need once `id` is in it: strides and an offset for
+  // each operand that no member computes, and for each result.
   int words_with(int gi, int id) const {
     const Group& g = out_.groups[static_cast<size_t>(gi)];
     int access = std::max({g.space[0].size(), g.space[1].size(), node(id).shape.size()}) + 1;
@@ -355,6 +355,7 @@ class Fuser {
                       : d.conflict             ? "one kernel reads it through two different views"
                       : map && !composes(d.at[0], id)
                           ? "its operands cannot be read through a view of it"
+                      : !map            ? "no kernel of its readers can compute it"
                       : d.at.size() > 1 ? "several kernels read it and it is costly"
                                         : "the kernel is at its limit of operations or buffers";
     const char* name = map                          ? op_info(n.op).name

@@ -45,12 +45,17 @@ void choose_threads(Shape& s) {
 }
 
 // Enough workgroups to fill the device, each with work worth its start.
+// llvmpipe ends every loop of an invocation after 65,535 turns in all; a turn takes four steps.
+constexpr int64_t kMostSteps = 4 * 60000;
+
 void choose_splits(Shape& s, bool software) {
   int64_t groups = (s.outs / s.ow + s.to - 1) / s.to;
   int64_t target = software ? 8 : 2048, least = software ? 65536 : 8192;
   int64_t work = s.count * s.to * s.ow;
   s.splits =
       std::clamp<int64_t>(std::min(target / std::max<int64_t>(groups, 1), work / least), 1, 1024);
+  int64_t most = kMostSteps * s.tr * s.rw;
+  s.splits = std::max(s.splits, (s.count + most - 1) / most);
   int64_t unit = s.rw;
   s.chunk = ((s.count + s.splits - 1) / s.splits + unit - 1) / unit * unit;
   s.splits = (s.count + s.chunk - 1) / s.chunk;

@@ -96,7 +96,8 @@ void lower(LowerContext& c, int gi) {
   for (size_t s = first; s < steps.size(); ++s) {
     steps[s].group = gi;
     check_sizes(c.g, c.device, steps[s]);
-    steps[s].what += " (" + std::to_string(group.ops) + " operations)";
+    steps[s].what +=
+        " (" + std::to_string(group.ops) + (group.ops == 1 ? " operation)" : " operations)");
   }
 }
 

@@ -83,10 +83,10 @@ struct Step {
 
 struct Plan {
   std::vector<Step> steps;
-  std::vector<bool> computed;      // per node: has a buffer at the end
-  int values = 0;                  // nodes, leaves and scratch
+  std::vector<bool> computed;             // per node: has a buffer at the end
+  int values = 0;                         // nodes, leaves and scratch
   std::vector<std::vector<int>> results;  // per group: the nodes that it writes
-  std::vector<std::string> notes;  // why something did not fuse
+  std::vector<std::string> notes;         // why something did not fuse
 };
 
 /// What one group's lowering raised, and the nodes that it would have written.

@@ -93,7 +93,10 @@ int choose_gpu(const rt::Limits& limits, const MatmulProblem& p) {
 }
 
 int choose_software(const MatmulProblem& p) {
-  if (std::min(p.m, p.n) <= 16) return index_of("cpu_16x16x32_8x8_s4");
+  if (std::min(p.m, p.n) <= 16 && p.k <= 50000) return index_of("cpu_16x16x32_8x8_s4");
+  // llvmpipe ends every loop of an invocation after 65,535 turns in all: long ones take the variant
+  // whose steps along k are flat.
+  if (p.k > 50000) return index_of("64x64x16_8x8_e");
   // The big tile takes 0.7 s to compile, the middle one 0.2 s: small work does not earn it back.
   const double work = static_cast<double>(p.batch) * static_cast<double>(p.m) *
                       static_cast<double>(p.n) * static_cast<double>(p.k);

@@ -150,6 +150,8 @@ class Device {
   friend struct Buffer;
 };
 
+/// A function that long waits call some twenty times a second, with no lock held; it may throw.
+void set_interrupt_check(void (*check)());
 /// Takes the messages that wgpu logged since the last call: (level 1..5 = error..trace, text).
 std::vector<std::pair<int, std::string>> take_log();
 void set_log_level(int level);

@@ -33,10 +33,10 @@ namespace {
 
 #ifdef __linux__
 
-// A panic that never ends leaves its thread "panicking" in Rust's eyes, and wgpu-native frees nothing
-// on such a thread: neither now nor for later devices. So the count of panics, a word of the
-// library's thread-local memory, is set back to what it was. It is the word that an abort raises by
-// two: by the panic, and by the one that says that the first must not leave a C function.
+// A panic that never ends leaves its thread "panicking" in Rust's eyes, and wgpu-native frees
+// nothing on such a thread: neither now nor for later devices. So the count of panics, a word of
+// the library's thread-local memory, is set back to what it was. It is the word that an abort
+// raises by two: by the panic, and by the one that says that the first must not leave a C function.
 class PanicCount {
  public:
   PanicCount() {
@@ -85,7 +85,9 @@ class PanicCount {
           if (reinterpret_cast<void*>(module->dlpi_addr) != out->base) return 0;
           for (int i = 0; i < module->dlpi_phnum; ++i) {
             const auto& segment = module->dlpi_phdr[i];
-            if (segment.p_type != PT_TLS || segment.p_memsz > kMost * sizeof(uintptr_t) || !module->dlpi_tls_data) continue;
+            if (segment.p_type != PT_TLS || segment.p_memsz > kMost * sizeof(uintptr_t) ||
+                !module->dlpi_tls_data)
+              continue;
             out->block = {static_cast<uintptr_t*>(module->dlpi_tls_data),
                           segment.p_memsz / sizeof(uintptr_t)};
           }

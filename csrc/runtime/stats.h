@@ -5,17 +5,17 @@
 namespace wgt::rt {
 
 // STAT(name): one list for the struct, wt.stats() and the docs.
-#define WGT_STATS(STAT)                                                                          \
-  STAT(dispatches)                                                                               \
-  STAT(submits)                                                                                  \
-  STAT(pipelines)                                                                                \
-  STAT(pipeline_hits)                                                                            \
-  STAT(plans)                                                                                    \
-  STAT(plan_hits)                                                                                \
-  STAT(bind_groups)                                                                              \
-  STAT(bind_group_hits) STAT(buffers) STAT(buffer_hits) STAT(bytes_uploaded) STAT(bytes_read)    \
-      STAT(live_bytes) STAT(pooled_bytes) STAT(peak_bytes) STAT(live_pipelines) STAT(live_plans) \
-          STAT(flushes)
+#define WGT_STATS(STAT)                                                                  \
+  STAT(dispatches)                                                                       \
+  STAT(submits)                                                                          \
+  STAT(pipelines)                                                                        \
+  STAT(pipeline_hits)                                                                    \
+  STAT(plans)                                                                            \
+  STAT(plan_hits)                                                                        \
+  STAT(bind_groups)                                                                      \
+  STAT(bind_group_hits)                                                                  \
+  STAT(buffers) STAT(buffer_hits) STAT(bytes_uploaded) STAT(bytes_read) STAT(live_bytes) \
+      STAT(pooled_bytes) STAT(peak_bytes) STAT(live_pipelines) STAT(live_plans) STAT(flushes)
 
 struct Stats {
 #define STAT(name) uint64_t name = 0;

@@ -1,6 +1,7 @@
 #include "runtime/wait.h"
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 #include "base/settings.h"
@@ -29,6 +30,21 @@ void Waiter::poll() {
   core_.signals->lose("no progress for " + std::to_string(limit) +
                       " s (setting wait_limit, WGTENSOR_WAIT_LIMIT)");
   core_.raise_lost();
+}
+
+namespace {
+std::atomic<void (*)()> interrupt_check{nullptr};
+}
+
+void set_interrupt_check(void (*check)()) {
+  interrupt_check.store(check);
+}
+
+void Waiter::check_interrupt() {
+  Clock::time_point now = Clock::now();
+  if (now - last_check_ < std::chrono::milliseconds(50)) return;
+  last_check_ = now;
+  if (auto check = interrupt_check.load()) check();
 }
 
 void Waiter::pause() {

@@ -13,11 +13,14 @@ class Waiter {
   void poll();
   /// Yields at first, then sleeps longer and longer. Touches nothing that needs the device lock.
   void pause();
+  /// Calls the application's check when it is due. No lock may be held.
+  void check_interrupt();
 
  private:
   using Clock = std::chrono::steady_clock;
   Core& core_;
   Clock::time_point start_ = Clock::now(), last_progress_ = start_;
+  Clock::time_point last_check_ = start_;
   uint64_t events_;
 };
 
@@ -32,6 +35,7 @@ void wait_until(Core& core, Done&& done, Lock* lock = nullptr) {
     if (done()) return;
     if (lock) lock->unlock();
     waiter.pause();
+    if (lock) waiter.check_interrupt();
     if (lock) {
       lock->lock();
       if (must_stop()) [[unlikely]]

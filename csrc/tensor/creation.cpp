@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -79,6 +80,7 @@ Tensor arange(graph::Engine& e, double start, double stop, double step, DType dt
 }
 
 Tensor eye(graph::Engine& e, int64_t n, int64_t m, int64_t k, DType dtype) {
+  k = std::clamp(k, -n, m);  // beyond the matrix all are alike
   Tensor rows = expand_dims(
       arange(e, static_cast<double>(k), static_cast<double>(n + k), 1, DType::int32), {1});
   Tensor columns = arange(e, 0, static_cast<double>(m), 1, DType::int32);

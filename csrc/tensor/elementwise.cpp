@@ -136,8 +136,7 @@ Tensor copy(const Tensor& t) {
   return Tensor(t.engine().map(OpId::copy, t.dtype(), t.shape(), &t.node(), 1));
 }
 
-Tensor full(graph::Engine& e, const Dims& shape, const Scalar& value, DType dtype,
-            const char* op) {
+Tensor full(graph::Engine& e, const Dims& shape, const Scalar& value, DType dtype, const char* op) {
   uint32_t bits = bits_of(op, dtype, value);
   rt::Lock lock = e.lock();
   e.device().check();

@@ -90,6 +90,9 @@ Tensor vector_product(const Tensor& a, const Tensor& b) {
   return reduce("sum", product, std::vector<int64_t>{rank - 1}, false);
 }
 
+constexpr int64_t kLongest = int64_t{1} << 19;
+Tensor long_product(const Tensor& a, const Tensor& b);
+
 Tensor product_of(const Tensor& a, const Tensor& b) {
   Dims batch_a, batch_b;
   for (int d = 0; d < a.rank() - 2; ++d) batch_a.push_back(a.shape()[d]);
@@ -104,7 +107,31 @@ Tensor product_of(const Tensor& a, const Tensor& b) {
     lock.unlock();
     return vector_product(a, b);
   }
+  if (k > kLongest) {
+    lock.unlock();
+    return long_product(a, b);
+  }
   return Tensor(a.engine().matmul(a.node(), b.node(), shape));
+}
+
+// Pieces along the shared axis, summed: no loop in a kernel is longer than software drivers allow.
+Tensor long_product(const Tensor& a, const Tensor& b) {
+  auto piece = [](const Tensor& t, int axis, int64_t start, int64_t length) {
+    std::vector<IndexItem> items;
+    for (int d = 0; d < t.rank(); ++d)
+      items.push_back(
+          {IndexItem::slice, d == axis ? start : 0, 1, d == axis ? length : t.shape()[d]});
+    return index(t, items);
+  };
+  int64_t k = a.shape().back();
+  std::optional<Tensor> sum;
+  for (int64_t at = 0; at < k; at += kLongest) {
+    int64_t length = std::min(kLongest, k - at);
+    Tensor part =
+        product_of(piece(a, a.rank() - 1, at, length), piece(b, b.rank() - 2, at, length));
+    sum = sum ? elementwise(OpId::add, {*sum, part}) : part;
+  }
+  return *sum;
 }
 
 }  // namespace

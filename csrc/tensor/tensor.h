@@ -60,6 +60,7 @@ Tensor from_host(graph::Engine& e, DType dtype, const Dims& shape, const Dims& s
 
 // Views: no copy, but for a reshape that strides cannot express.
 Tensor reshape(const Tensor& t, const Dims& shape);
+bool reshape_copies(const Tensor& t, const Dims& shape);
 Tensor permute(const Tensor& t, const std::vector<int64_t>& axes);
 Tensor broadcast_to(const Tensor& t, const Dims& shape);
 Tensor expand_dims(const Tensor& t, const std::vector<int64_t>& axes);

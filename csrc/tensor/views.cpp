@@ -62,6 +62,12 @@ Tensor reshape(const Tensor& t, const Dims& target) {
   return Tensor(t.engine().view(dense, shape, {contiguous_strides(shape), 0}));
 }
 
+bool reshape_copies(const Tensor& t, const Dims& target) {
+  Dims shape = resolve_reshape(t.shape(), target);
+  rt::Lock lock = t.engine().lock();
+  return !reshape_strides(t.shape(), Engine::layout_of(*t.node()).strides, shape);
+}
+
 Tensor permute(const Tensor& t, const std::vector<int64_t>& axes) {
   if (static_cast<int>(axes.size()) != t.rank())
     raise(ErrorKind::value, "[permute_dims] " + std::to_string(axes.size()) +

@@ -144,8 +144,14 @@ def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = True) -> Tensor:
 
 
 def reshape(x: ArrayLike, /, shape: Shape, *, copy: bool | None = None) -> Tensor:
-    """The same elements in another shape; one size may be -1. A view where strides allow."""
-    r = as_tensor("reshape", x).reshape(shape)
+    """The same elements in another shape; one size may be -1. A view where strides allow.
+
+    ``copy=False`` raises ValueError where they do not.
+    """
+    t = as_tensor("reshape", x)
+    if copy is False and t._reshape_copies(shape):
+        raise ValueError(f"[reshape] {t.shape} to {shape} takes a copy, against copy=False")
+    r = t.reshape(shape)
     return r.copy() if copy else r
 
 

@@ -33,8 +33,11 @@ def _shown(t: Tensor) -> tuple[np.ndarray[Any, Any], int]:
 
 
 def text(t: Tensor) -> str:
-    """As str(numpy_array)."""
-    array, threshold = _shown(t)
+    """As str(numpy_array). A tensor that cannot be read says why."""
+    try:
+        array, threshold = _shown(t)
+    except WgtensorError as error:
+        return f"<{type(error).__name__}: {error}>"
     return np.array2string(array, threshold=threshold) if array.ndim else str(array)
 
 
