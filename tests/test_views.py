@@ -338,7 +338,7 @@ def test_a_view_of_a_view_is_one_view(rng: np.random.Generator) -> None:
 
 @pytest.mark.short
 def test_views_of_what_was_computed_later(rng: np.random.Generator) -> None:
-    """The base is computed while nobody wants the view; the view keeps it, and no kernel takes it."""
+    """The base is computed while nobody wants the view; the view keeps it, no kernel takes it."""
     for reader in (True, False):
         a = wt.arange(0, 10, 2)
         view = a.reshape(5, 1)
