@@ -364,6 +364,13 @@ def test_views_of_what_was_computed_later(rng: np.random.Generator) -> None:
     check(cheap, b.T * 2 + 1)
 
 
+def test_eye() -> None:
+    for args, k in [((3,), 0), ((3, 5), 2), ((5, 3), -2), ((4, 4), 4), ((2, 3), -7), ((0, 3), 0)]:
+        check(wt.eye(*args, k=k), np.eye(*args, k=k, dtype=np.float32), name=f"{args} {k}")
+    for k in (2**31, -(2**32), 2**40):
+        assert wt.eye(3, k=k, dtype="int32").sum().item() == 0
+
+
 def test_iteration_and_nested_indexing(rng: np.random.Generator) -> None:
     a = random_array(rng, (3, 4, 5))
     t = wt.asarray(a)
