@@ -46,33 +46,6 @@ std::vector<std::vector<int>> find_dying(const FlushGraph& g, const Fusion& f) {
   return dying;
 }
 
-// What a plan must be, checked in debug mode: every buffer is written before it is read, and never
-// after it died.
-void verify(const FlushGraph& g, const Plan& plan) {
-  std::vector<int> state(static_cast<size_t>(plan.values), 0);  // 0 unwritten, 1 live, 2 dead
-  for (size_t v = g.nodes.size(); v < g.nodes.size() + g.leaves.size(); ++v) state[v] = 1;
-  for (const Step& s : plan.steps) {
-    auto is_output = [&](int v) {
-      return std::any_of(s.outputs.begin(), s.outputs.end(),
-                         [&](const StepOutput& o) { return o.value == v; });
-    };
-    for (int v : s.buffers)
-      if (state[static_cast<size_t>(v)] != 1 && !is_output(v))
-        internal_error("[" + s.what + "] reads a dead value");
-    for (const StepOutput& o : s.outputs) {
-      if (state[static_cast<size_t>(o.value)] == 1)
-        internal_error("[" + s.what + "] writes a value twice");
-      if (o.in_place >= 0) {
-        if (state[static_cast<size_t>(o.in_place)] != 1)
-          internal_error("[" + s.what + "] takes over a dead buffer");
-        state[static_cast<size_t>(o.in_place)] = 2;
-      }
-      state[static_cast<size_t>(o.value)] = 1;
-    }
-    for (int v : s.dies) state[static_cast<size_t>(v)] = 2;
-  }
-}
-
 // Plans one group and checks what came of it.
 void lower(LowerContext& c, int gi) {
   const Group& group = c.fusion.groups[static_cast<size_t>(gi)];
@@ -103,6 +76,31 @@ void lower(LowerContext& c, int gi) {
 
 }  // namespace
 
+void verify_plan(const FlushGraph& g, const Plan& plan) {
+  std::vector<int> state(static_cast<size_t>(plan.values), 0);  // 0 unwritten, 1 live, 2 dead
+  for (size_t v = g.nodes.size(); v < g.nodes.size() + g.leaves.size(); ++v) state[v] = 1;
+  for (const Step& s : plan.steps) {
+    auto is_output = [&](int v) {
+      return std::any_of(s.outputs.begin(), s.outputs.end(),
+                         [&](const StepOutput& o) { return o.value == v; });
+    };
+    for (int v : s.buffers)
+      if (state[static_cast<size_t>(v)] != 1 && !is_output(v))
+        internal_error("[" + s.what + "] reads a dead value");
+    for (const StepOutput& o : s.outputs) {
+      if (state[static_cast<size_t>(o.value)] == 1)
+        internal_error("[" + s.what + "] writes a value twice");
+      if (o.in_place >= 0) {
+        if (state[static_cast<size_t>(o.in_place)] != 1)
+          internal_error("[" + s.what + "] takes over a dead buffer");
+        state[static_cast<size_t>(o.in_place)] = 2;
+      }
+      state[static_cast<size_t>(o.value)] = 1;
+    }
+    for (int v : s.dies) state[static_cast<size_t>(v)] = 2;
+  }
+}
+
 // Deeper expressions strain the shader compilers and the stack.
 constexpr int kMostOperations = 256;
 constexpr int kTemplateWords = 96;  // sizes of dimensions, and what the templates themselves take
@@ -125,7 +123,7 @@ std::shared_ptr<Plan> make_plan(const FlushGraph& g, rt::Device& device) {
       throw PlanError(error, f.groups[i].outputs);
     }
   }
-  if (settings().debug) verify(g, *plan);
+  if (settings().debug) verify_plan(g, *plan);
   return plan;
 }
 

@@ -99,6 +99,10 @@ struct PlanError : Error {
 /// the adapter's limits.
 std::shared_ptr<Plan> make_plan(const FlushGraph& g, rt::Device& device);
 
+/// What a plan must be, checked in debug mode: every buffer is written before it is read, and never
+/// after it died. Raises an internal error.
+void verify_plan(const FlushGraph& g, const Plan& plan);
+
 /// LRU of plans by their whole key: equal keys, equal plans; a hash is only the way there.
 class PlanCache {
  public:

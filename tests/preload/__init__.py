@@ -9,8 +9,8 @@
     ''')
     assert result["dispatches"] == 1
 
-The script sees `wt`, `np`, `counts` (dispatches, labels, submits, pipelines, reset()) and `result`,
-a dict that comes back as JSON.
+The script sees `wt`, `np`, `counts` (dispatches, labels, submits, pipelines, checked and trusted
+shaders, reset()) and `result`, a dict that comes back as JSON.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ class Counts:
 
     def __init__(self) -> None:
         self._library = ctypes.CDLL(None)
-        for name in ("dispatch", "submit", "pipeline"):
+        for name in ("dispatch", "submit", "pipeline", "checked", "trusted"):
             getattr(self._library, f"wgt_test_{name}_count").restype = ctypes.c_ulong
         self._library.wgt_test_label.restype = ctypes.c_char_p
         self._library.wgt_test_label.argtypes = [ctypes.c_ulong]
@@ -30,6 +30,16 @@ class Counts:
     @property
     def pipelines(self) -> int:
         return int(self._library.wgt_test_pipeline_count())
+
+    @property
+    def checked(self) -> int:
+        """Shaders made with bounds checks."""
+        return int(self._library.wgt_test_checked_count())
+
+    @property
+    def trusted(self) -> int:
+        """Shaders made without."""
+        return int(self._library.wgt_test_trusted_count())
 
     @property
     def labels(self) -> list[str]:

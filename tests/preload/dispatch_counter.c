@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { kDispatches, kSubmits, kPipelines, kCount };
+enum { kDispatches, kSubmits, kPipelines, kChecked, kTrusted, kCount };
 static atomic_ulong counts[kCount];
 
 // The labels of the pipelines dispatched since the last reset. One thread at a time records.
@@ -92,6 +92,18 @@ void* wgpuDeviceCreateComputePipeline(void* device, const void* descriptor) {
   return pipeline;
 }
 
+void* wgpuDeviceCreateShaderModule(void* device, const void* descriptor) {
+  REAL(wgpuDeviceCreateShaderModule);
+  atomic_fetch_add(&counts[kChecked], 1);
+  return real_wgpuDeviceCreateShaderModule(device, descriptor);
+}
+
+void* wgpuDeviceCreateShaderModuleTrusted(void* device, const void* descriptor, uint64_t checks) {
+  REAL(wgpuDeviceCreateShaderModuleTrusted);
+  atomic_fetch_add(&counts[kTrusted], 1);
+  return real_wgpuDeviceCreateShaderModuleTrusted(device, descriptor, checks);
+}
+
 void wgpuComputePassEncoderSetPipeline(void* pass, void* pipeline) {
   REAL(wgpuComputePassEncoderSetPipeline);
   // The youngest of that handle: one may be used again for another pipeline.
@@ -116,6 +128,12 @@ unsigned long wgt_test_submit_count(void) {
 }
 unsigned long wgt_test_pipeline_count(void) {
   return atomic_load(&counts[kPipelines]);
+}
+unsigned long wgt_test_checked_count(void) {
+  return atomic_load(&counts[kChecked]);
+}
+unsigned long wgt_test_trusted_count(void) {
+  return atomic_load(&counts[kTrusted]);
 }
 void wgt_test_reset_counts(void) {
   for (int i = 0; i < kCount; ++i) atomic_store(&counts[i], 0);
