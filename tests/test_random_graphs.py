@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import wgtensor as wt
 from helpers import setting
 from random_programs import Program, disagreement, expected_reads, generate, minimal, run
 
@@ -80,6 +81,41 @@ def test_threads() -> None:
     for t in threads:
         t.join()
     assert not troubles
+
+
+def test_threads_that_share_a_tensor() -> None:
+    """Each step is whole: whatever the order, the sum is one that some order gives."""
+    x = wt.zeros((16, 16))
+    troubles = []
+
+    def work(first: int) -> None:
+        try:
+            for i in range(first, first + 120):
+                turn = i % 6
+                if turn == 0:
+                    x[i % 16] = 0.0
+                elif turn == 1:
+                    (x * 2 + x.T).sum().item()
+                elif turn == 2:
+                    x[3:9].eval()
+                elif turn == 3:
+                    (x @ x.T).eval()
+                elif turn == 4:
+                    x.reshape(-1)[5:9].tolist()
+                else:
+                    wt.add(x, 1, out=x)
+        except Exception as error:
+            troubles.append(error)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not troubles
+    values = x.numpy()
+    assert np.array_equal(values, np.rint(values))
+    assert 0 <= values.min() <= values.max() <= 120
 
 
 def test_failures_are_reported_short() -> None:

@@ -106,7 +106,7 @@ def test_many_different_graphs(rng: np.random.Generator) -> None:
         (y.sum() if i % 3 else y + 1).eval()
 
     with setting(max_plans=64, max_pipelines=32):
-        assert growth(turn, 300, 1200) < 20
+        assert growth(turn, 200, 600) < 20
         assert wt.stats()["live_plans"] <= 64
         assert wt.stats()["live_pipelines"] <= 32
 

@@ -418,3 +418,38 @@ def test_bools_at_odd_offsets(rng: np.random.Generator) -> None:
         check(t[key], a[key], name=str(key))
         check(wt.logical_not(t[key]), ~a[key], name=str(key))
         check(t[key].sum(), a[key].sum().astype(np.int32), name=str(key))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool"])
+def test_every_alignment(dtype: str, rng: np.random.Generator) -> None:
+    """Offsets, lengths and pitches around the four elements that kernels move at once."""
+    flat = random_array(rng, (40,), dtype)
+    t = wt.asarray(flat)
+    for start in range(5):
+        for n in range(1, 14):
+            for key in (slice(start, start + n), slice(start, start + 2 * n, 2)):
+                a, x = flat[key], t[key]
+                name = f"{key}"
+                check(x, a, name=name)
+                check(wt.where(x, x, x), a, name=name)
+                check(x != x[::-1], a != a[::-1], name=name)
+                written, expected = t.copy(), flat.copy()
+                written[key] = x[::-1]
+                expected[key] = a[::-1].copy()
+                check(written, expected, name=name)
+    for pitch in (12, 13):
+        base = random_array(rng, (7, pitch), dtype)
+        t = wt.asarray(base)
+        for start in range(4):
+            for n in (1, 3, 4, 5, 8):
+                a, x = base[1:, start : start + n], t[1:, start : start + n]
+                name = f"pitch {pitch} [{start}:{start + n}]"
+                check(wt.where(x, x, x), a, name=name)
+                check((x == x[::-1]).T, (a == a[::-1]).T, name=name)
+                check(wt.max(x, axis=0), a.max(axis=0), name=name)
+                check(wt.max(x, axis=1), a.max(axis=1), name=name)
+                check(wt.min(wt.where(x, x, x).T, axis=0), a.min(axis=1), name=name)
+                written, expected = t.copy(), base.copy()
+                written[1:, start : start + n] = x[::-1]
+                expected[1:, start : start + n] = a[::-1].copy()
+                check(written, expected, name=name)
