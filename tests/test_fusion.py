@@ -462,6 +462,39 @@ def test_flushing_often_changes_nothing(rng: np.random.Generator) -> None:
             check(program(), expected, name=str(nodes))
 
 
+@pytest.mark.short
+def test_plans_serve_other_offsets_and_scalars(rng: np.random.Generator) -> None:
+    """One plan, run with other numbers: offsets, scalars, starts and steps are parameters."""
+    a, b = random_array(rng, (90,), "int32"), random_array(rng, (30, 30), "int32")
+    x, y = wt.asarray(a), wt.asarray(b)
+    runs = []
+    for i in range(0, 40, 4):
+        for j in range(3):
+            k = i + 4 * j
+            runs.append(
+                (
+                    (x[i : i + 8] * (i - 7) + x[k : k + 8][::-1]).sum() + j,
+                    (a[i : i + 8] * (i - 7) + a[k : k + 8][::-1]).sum() + j,
+                )
+            )
+            runs.append((y[j : j + 9, j * 4] @ y[i % 20, :9], b[j : j + 9, j * 4] @ b[i % 20, :9]))
+            runs.append((y[j:, :8] @ y[:8, i % 12 :].mT.mT, b[j:, :8] @ b[:8, i % 12 :]))
+            runs.append(
+                (
+                    wt.arange(i, i + 5 * (j + 1), j + 1) + x[i : i + 5],
+                    np.arange(i, i + 5 * (j + 1), j + 1) + a[i : i + 5],
+                )
+            )
+            written, expected = x.copy(), a.copy()
+            written[i : i + 8] = i * 3
+            expected[i : i + 8] = i * 3
+            runs.append((written, expected))
+            if i % 8 == 0:
+                wt.eval(*(t for t, _ in runs[-3:]))
+    for n, (result, expected) in enumerate(runs):
+        check(result, np.asarray(expected).astype(np.int32), name=str(n))
+
+
 def test_plans_and_pipelines_do_not_grow(rng: np.random.Generator) -> None:
     def run(n: int, scale: float) -> None:
         x = wt.asarray(random_array(rng, (n, 8)))
