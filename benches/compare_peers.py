@@ -155,9 +155,8 @@ def main() -> int:
 
     os.environ.setdefault("NODEVICE_SELECT", "1")  # Mesa's complaint about the missing display
     peers, missing = load(args.peers.split(",") if args.peers else None)
-    wt = peers[0].wt  # type: ignore[attr-defined]
+    wt, software = peers[0].wt, peers[0].software
     device = wt.get_device()
-    software = device.type == "cpu"
     mode = "smoke" if args.smoke else "quick" if args.quick else "full"
     reduced = software or mode != "full"
     effort = {"full": (15, 0.02, 1.0), "quick": (7, 0.01, 0.5), "smoke": (2, 0.0, 0.0)}[mode]
@@ -193,7 +192,7 @@ def main() -> int:
 
     rows: list[dict[str, Any]] = []
     status = 0
-    for row in all_rows(pick, reduced, software):
+    for row in all_rows(pick, reduced):
         if args.rows and not row.name.startswith(tuple(args.rows.split(","))):
             continue
         try:

@@ -207,7 +207,7 @@ def transfer_rows(size: int) -> Iterator[Row]:
     yield Row(f"download_{size // Mi}MB", "GB/s", download, bytes=float(size), leave_out=slow)
 
 
-def all_rows(size: Callable[[Any, Any, Any], Any], reduced: bool, software: bool) -> Iterator[Row]:
+def all_rows(size: Callable[[Any, Any, Any], Any], reduced: bool) -> Iterator[Row]:
     """size(full, reduced, smoke) picks by mode and adapter."""
     yield tiny_row("tiny_tensor", False, size(2000, 2000, 480))
     yield tiny_row("tiny_scalar", True, size(2000, 2000, 480))
@@ -231,10 +231,7 @@ def all_rows(size: Callable[[Any, Any, Any], Any], reduced: bool, software: bool
     n = size(4096, 2048, 256)
     yield softmax_row(f"softmax_{n}x{n}", n, n)
     for n in size((512, 1024, 2048, 4096, 8192), (256, 512, 1024), (128,)):
-        row = matmul_row(f"matmul_{n}", n, n, n)
-        if software and n >= 1024:
-            row.leave_out = ("ferrotensor",)  # 0.3.0 gives zeros there, or crashes
-        yield row
+        yield matmul_row(f"matmul_{n}", n, n, n)
     if not reduced:
         for m, k, n in ((4096, 64, 4096), (64, 4096, 4096), (4096, 4096, 64)):
             yield matmul_row(f"matmul_{m}x{k}x{n}", m, k, n)
