@@ -145,7 +145,8 @@ from vulkan_layer.inject import Injector
 
 injector = Injector(os.environ["WGT_INJECT_FILE"])
 (wt.ones(3) + 1).numpy()
-x = wt.full((20 << 20,), 3, dtype="float32")
+n = (160 if wt.default_device().limits["max_binding"] > 1 << 30 else 20) << 20
+x = wt.full((n,), 3, dtype="float32")
 a, total = model.pair(x)
 injector.fail_allocation(times=1000, min_bytes=1 << 20)
 try:

@@ -121,8 +121,8 @@ def test_repr_of_a_lost_tensor_says_so() -> None:
     device = wt.Device(str(wt.default_device()))
     t = wt.ones((2, 3), device=device) + 1
     device.destroy()
-    with pytest.raises(wt.DeviceLostError):
-        str(t)
+    assert str(t).startswith("<DeviceLostError: ")
+    assert f"{t}" == str(t)
     text = repr(t)
     assert text.startswith("tensor(<DeviceLostError: ")
     assert "shape=(2, 3), dtype=float32" in text

@@ -92,7 +92,8 @@ uint32_t axes_mask(const char* op, const std::vector<int64_t>& axes, int rank) {
   for (int64_t a : axes) {
     uint32_t bit = 1u << normalize_axis(op, a, rank);
     if (mask & bit)
-      raise(ErrorKind::value, std::string("[") + op + "] axis " + std::to_string(a) + " is repeated");
+      raise(ErrorKind::value,
+            std::string("[") + op + "] axis " + std::to_string(a) + " is repeated");
     mask |= bit;
   }
   return mask;
@@ -155,9 +156,10 @@ Dims resolve_reshape(const Dims& shape, const Dims& target) {
 std::optional<Layout> compose(const Dims& outer_shape, const Layout& outer, const Dims& shape,
                               const Layout& inner) {
   Dims dense = contiguous_strides(shape);
-  if (is_contiguous(shape, inner.strides)) return Layout{outer.strides, outer.offset + inner.offset};
-  bool constant = std::all_of(inner.strides.begin(), inner.strides.end(),
-                              [](int64_t s) { return s == 0; });
+  if (is_contiguous(shape, inner.strides))
+    return Layout{outer.strides, outer.offset + inner.offset};
+  bool constant =
+      std::all_of(inner.strides.begin(), inner.strides.end(), [](int64_t s) { return s == 0; });
   if (constant) return Layout{Dims(outer_shape.size(), 0), inner.offset};
 
   Layout out{Dims(outer_shape.size(), 0), inner.offset};

@@ -4,6 +4,7 @@
 
 namespace wgt::rt {
 
+// clang-format off
 // STAT(name): one list for the struct, wt.stats() and the docs.
 #define WGT_STATS(STAT)                                                                  \
   STAT(dispatches)                                                                       \
@@ -16,6 +17,7 @@ namespace wgt::rt {
   STAT(bind_group_hits)                                                                  \
   STAT(buffers) STAT(buffer_hits) STAT(bytes_uploaded) STAT(bytes_read) STAT(live_bytes) \
       STAT(pooled_bytes) STAT(peak_bytes) STAT(live_pipelines) STAT(live_plans) STAT(flushes)
+// clang-format on
 
 struct Stats {
 #define STAT(name) uint64_t name = 0;

@@ -27,7 +27,8 @@ int64_t at(const Layout& l, const Dims& c) {
 
 Dims random_shape(std::mt19937& r, int rank, int largest) {
   Dims s;
-  for (int d = 0; d < rank; ++d) s.push_back(1 + static_cast<int64_t>(r() % static_cast<unsigned>(largest)));
+  for (int d = 0; d < rank; ++d)
+    s.push_back(1 + static_cast<int64_t>(r() % static_cast<unsigned>(largest)));
   return s;
 }
 
@@ -38,7 +39,8 @@ TEST_CASE("broadcast follows NumPy") {
   CHECK(broadcast("op", {}, {2, 3}) == Dims{2, 3});
   CHECK(broadcast("op", {0, 1}, {1, 5}) == Dims{0, 5});
   CHECK_THROWS_WITH_AS(broadcast("add", {2, 3}, {4}),
-                       "[add] shapes (2, 3) and (4,) do not broadcast: dimension 1 is 3 against 4", Error);
+                       "[add] shapes (2, 3) and (4,) do not broadcast: dimension 1 is 3 against 4",
+                       Error);
 }
 
 TEST_CASE("broadcast strides are 0 along what is repeated") {
