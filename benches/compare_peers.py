@@ -128,7 +128,7 @@ def line(records: list[dict[str, Any]], names: list[str], limits: dict[str, Any]
         return f"{records[0]['name']:24} failed: {ours['error']}"
     text = f"{ours['name']:24} {ours['value']:10.4g} {ours['unit']:8}"
     share = limit_share(ours, limits)
-    text += f" {share:8.2f}" if share is not None and "upload" not in text[:8] else " " * 9
+    text += f" {share:8.2f}" if share is not None and "load_" not in ours["name"] else " " * 9
     for name in names[1:]:
         r = by_name.get(name)
         if r is None or "error" in r:
