@@ -230,7 +230,7 @@ fn pow_f_{{W}}(x: {{F}}, y: {{F}}) -> {{F}} {
   // By the sign bit: also of zero, and of denormals that comparisons take for zero.
   r = select(r, -abs(r), odd & (bitcast<{{U}}>(x) >= {{U}}(0x80000000u)));
   let inf_y = (bitcast<{{U}}>(y) & {{U}}(0x7fffffffu)) == {{U}}(0x7f800000u);
-  r = select(r, nan, (x < {{F}}(0.0)) & !whole & !inf_y & (a <= {{F}}(3.4028235e38)));
+  r = select(r, nan, (x < {{F}}(0.0)) & !whole & !inf_y & (a <= {{F}}(0x1.fffffep+127)));
   r = select(r, nan, isnan_{{W}}(x) | isnan_{{W}}(y));
   return select(r, {{F}}(1.0), (y == {{F}}(0.0)) | (x == {{F}}(1.0)) | (inf_y & (a == {{F}}(1.0))));
 }

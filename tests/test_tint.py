@@ -1,0 +1,140 @@
+"""Shaders for WebGPU's default limits are WGSL to Chromium's compiler too, not to naga alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tint
+from children import run_script
+
+# A program that plans each kind of kernel in each form; to explain one compiles nothing.
+PROGRAM = """
+import itertools, os
+import numpy as np
+import wgtensor as wt
+from wgtensor._generated import __all__ as rows
+
+rng = np.random.default_rng(0)
+
+def tensor(dtype, *shape):
+    a = rng.integers(0, 5, shape)
+    return wt.asarray((a + rng.random(shape) if dtype == "float32" else a).astype(dtype))
+
+DTYPES = ("float32", "int32", "uint32", "bool")
+
+def attempt(function, *args, **kwargs):
+    try:
+        wt.explain(function(*args, **kwargs))
+    except (wt.DTypeError, wt.UnsupportedError):
+        pass
+
+# Elementwise: vectors, scalars, rows, broadcasts, strides, offsets.
+forms = [
+    lambda d: tensor(d, 64), lambda d: tensor(d, 7), lambda d: tensor(d, 6, 10).T,
+    lambda d: tensor(d, 9, 12)[1:, 1:8:2], lambda d: tensor(d, 1, 5, 1).broadcast_to((3, 5, 4)),
+    lambda d: tensor(d, 21)[::-1],
+]
+for name, d, form in itertools.product(rows, DTYPES, forms):
+    function, x = getattr(wt, name), form(d)
+    for args in ((x,), (x, form(d)), (x, 2), (form("bool"), x, form(d))):
+        try:
+            attempt(function, *args)
+        except TypeError:
+            pass  # another number of operands
+for a, b in itertools.product(DTYPES, DTYPES):
+    for form in forms:
+        attempt(form(a).astype, b)
+
+# Reductions: one stage and two, either axis, prologue and epilogue.
+shapes = [(3, 5), (64, 64), (300, 1), (1, 300), (4, 6, 8), (70_000,), (40_000, 4), (3, 50_000)]
+for op, d, shape in itertools.product(("sum", "max", "min", "mean"), DTYPES, shapes):
+    x = tensor(d, *shape)
+    for axis in (None, 0, -1, (0, -1)) if len(shape) > 1 else (None,):
+        attempt(lambda: getattr(wt, op)(x, axis=axis))
+        attempt(lambda: getattr(wt, op)(x * 2, axis=axis, keepdims=True) + 1)
+        attempt(lambda: getattr(wt, op)(x[..., ::-1], axis=axis) > 1)
+
+for shape in [(5,), (8, 33), (2, 3, 4), (3, 5000), (1000, 3), (2, 70_000)]:
+    for axis in range(-len(shape), 0):
+        attempt(wt.softmax, tensor("float32", *shape), axis=axis)
+        attempt(lambda: wt.softmax(tensor("float32", *shape) * 2, axis=axis) - 1)
+
+# Products: tiles of every size, transposed, strided and offset operands, batches, epilogues.
+sizes = [1, 3, 4, 16, 33, 64, 130, 260]
+for m, n, k in itertools.product(sizes, sizes, [1, 4, 31, 64]):
+    a, b = tensor("float32", m, k), tensor("float32", k, n)
+    attempt(lambda: a @ b)
+    if m % 16 == 0 or k == 31:
+        c, d, e = tensor("float32", k, m), tensor("float32", n, k), tensor("float32", n)
+        attempt(lambda: wt.relu(c.T @ d.T + e))
+        attempt(lambda: tensor("float32", m, k + 3)[:, 1 : k + 1] @ b)
+for d in ("float32", "int32", "uint32"):
+    for s, t in [
+        ((5, 7, 8), (5, 8, 9)), ((2, 1, 33, 8), (3, 8, 40)), ((64, 64), (64, 64)), ((9,), (9, 4)),
+    ]:
+        attempt(lambda: tensor(d, *s) @ tensor(d, *t))
+
+# Assignments, generators, views that copy.
+for d in DTYPES:
+    for shape, key in [
+        ((30,), slice(3, 20)), ((6, 8), (slice(None), 2)),
+        ((6, 8), (slice(None, None, -2), slice(1, 5))),
+    ]:
+        x = tensor(d, *shape)
+        x[key] = tensor(d, *shape)[key]
+        x[key] = 1
+        attempt(lambda: x.T.reshape(-1))
+for d in DTYPES[:3]:
+    attempt(lambda: wt.arange(1000, dtype=d) + 1)
+    attempt(lambda: wt.eye(9, 12, k=1, dtype=d))
+assert wt.default_device().limits["max_storage_buffers"] <= 8
+"""
+
+
+def dumped(folder: Path) -> None:
+    env = {"WGTENSOR_LIMITS": "default", "WGTENSOR_DUMP": str(folder), "WGTENSOR_DEBUG": "0"}
+    run_script(PROGRAM, env=env)
+
+
+def test_every_kind_of_shader(tmp_path: Path) -> None:
+    if why := tint.missing():
+        (pytest.fail if os.environ.get("WGT_REQUIRE_TINT") else pytest.skip)(why)
+    dumped(tmp_path)
+    assert len(list(tmp_path.glob("*.wgsl"))) > 500
+    done = subprocess.run(
+        [sys.executable, tint.__file__, tmp_path],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    print(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_tint_refuses_what_it_should(tmp_path: Path) -> None:
+    """Else the test above would show nothing."""
+    if why := tint.missing():
+        pytest.skip(why)
+    early_return = """
+var<workgroup> s: array<f32, 64>;
+@group(0) @binding(0) var<storage, read_write> o: array<f32>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) {
+  if (i > 3u) { return; }
+  workgroupBarrier();
+  o[i] = s[i];
+}
+"""
+    (tmp_path / "early.wgsl").write_text(early_return)
+    (tmp_path / "fine.wgsl").write_text("@compute @workgroup_size(64) fn main() {}")
+    done = subprocess.run(
+        [sys.executable, tint.__file__, tmp_path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "2 shaders, 1 refused" in done.stdout
+    assert "workgroupBarrier" in done.stdout
