@@ -248,27 +248,31 @@ def test_arrays_outlive_their_device(device: wt.Device) -> None:
 
 
 def test_threads_that_recover_at_once_share_one_device(device: wt.Device) -> None:
-    # Mesa 22.3's llvmpipe now and then (1 in 100 rounds) loses a task of the new device, and hangs.
-    for _ in range(1):
-        barrier = threading.Barrier(6)
+    for _ in range(10):
+        ready, recovered = threading.Barrier(7), threading.Barrier(6)
         results: list[Any] = []
 
-        def worker(barrier: threading.Barrier = barrier, results: list[Any] = results) -> None:
+        def worker(
+            ready: threading.Barrier = ready,
+            recovered: threading.Barrier = recovered,
+            results: list[Any] = results,
+        ) -> None:
+            x = wt.ones(100, device=device)
+            ready.wait()  # all have something to lose
             try:
-                barrier.wait()
-                x = wt.ones(100, device=device)
                 while True:
                     x = x + 1
                     x.eval()
             except wt.DeviceLostError:
                 device.recover()
             y = wt.full((4,), 2, device=device)
-            barrier.wait()  # all have recovered: nobody's tensors are lost by the next one's turn
+            recovered.wait()
             results.append((y + 1).tolist())
 
         threads = [threading.Thread(target=worker) for _ in range(6)]
         for t in threads:
             t.start()
+        ready.wait()
         time.sleep(0.01)
         device.destroy()
         for t in threads:
