@@ -36,6 +36,11 @@ class Peer:
     def start(self, x: Array) -> Array:
         return x
 
+    def start_all(self, results: list[Array]) -> None:
+        """Begins the work of several results at once."""
+        for x in results:
+            self.start(x)
+
     def wait(self, x: Array) -> None:
         """Until `x`, the newest result, and all before it are there."""
 
@@ -94,6 +99,9 @@ class Wgtensor(Peer):
 
     def start(self, x: Array) -> Array:
         return x.eval()
+
+    def start_all(self, results: list[Array]) -> None:
+        self.wt.eval(*results)
 
     def wait(self, x: Array) -> None:
         self.wt.synchronize()

@@ -62,11 +62,18 @@ def close(peer: Peer, row: str, got: list[float], want: list[float], tolerance: 
             raise WrongResultError(f"{row}: {peer.name} computed {g:.7g} instead of {w:.7g}")
 
 
-def operation(peer: Peer, make: Callable[[], Array], check: Callable[[Array], None]) -> Job:
+def operation(
+    peer: Peer, make: Callable[[], Array], check: Callable[[Array], None], size: float
+) -> Job:
+    """Results of `size` elements are computed and let go, several at once where they are small:
+    a lazy library sends one batch for them, an eager one has sent them by then."""
+    at_once = int(min(32, max(1, 2**29 // size)))
+
     def run(n: int) -> Array:
-        for _ in range(n):
-            x = peer.start(make())
-        return x
+        for i in range(0, n, at_once):
+            results = [make() for _ in range(min(at_once, n - i))]
+            peer.start_all(results)
+        return results[-1]
 
     return Job(run, peer.wait, check)
 
@@ -86,7 +93,7 @@ def elementwise_row(name: str, side: int, passes: int, chain: bool) -> Row:
             want = [h * 1.5 for h in host]
             half = peer.outer(u * np.float32(0.5), v, (n,))
             make = lambda: y + half  # noqa: E731
-        return operation(peer, make, lambda x: close(peer, name, peer.peek(x, at), want, 1e-5))
+        return operation(peer, make, lambda x: close(peer, name, peer.peek(x, at), want, 1e-5), n)
 
     return Row(name, "GB/s", prepare, bytes=4.0 * passes * n)
 
@@ -105,7 +112,7 @@ def sum_row(name: str, rows: int, columns: int, axis: int | None) -> Row:
         def check(s: Array) -> None:
             close(peer, name, peer.peek(s, at), [float(whole[i]) for i in at], 1e-4)
 
-        return operation(peer, lambda: peer.sum(x, axis), check)
+        return operation(peer, lambda: peer.sum(x, axis), check, whole.size)
 
     return Row(name, "GB/s", prepare, bytes=4.0 * rows * columns)
 
@@ -121,7 +128,7 @@ def softmax_row(name: str, rows: int, columns: int) -> Row:
     def prepare(peer: Peer) -> Job:
         x = peer.outer(u, v, (rows, columns))
         check = lambda s: close(peer, name, peer.peek(s, at), want, 1e-4)  # noqa: E731
-        return operation(peer, lambda: peer.softmax(x), check)
+        return operation(peer, lambda: peer.softmax(x), check, rows * columns)
 
     return Row(name, "GB/s", prepare, bytes=8.0 * rows * columns)
 
@@ -137,7 +144,8 @@ def matmul_row(name: str, m: int, k: int, n: int, batch: int = 1, transposed: bo
         if batch > 1:
             b = peer.outer(np.tile(ub, batch), vb, (batch, k, n))
         make = lambda: peer.matmul(a, peer.transposed(b) if transposed else b)  # noqa: E731
-        return operation(peer, make, lambda x: close(peer, name, peer.peek(x, at), want, 1e-4))
+        check = lambda x: close(peer, name, peer.peek(x, at), want, 1e-4)  # noqa: E731
+        return operation(peer, make, check, batch * m * n)
 
     return Row(name, "GFLOP/s", prepare, flops=2.0 * batch * m * k * n)
 
@@ -185,7 +193,7 @@ def transfer_rows(size: int) -> Iterator[Row]:
             if not np.array_equal(peer.numpy(x), host):
                 raise WrongResultError(f"upload: {peer.name} has other elements")
 
-        return operation(peer, lambda: peer.array(host), check)
+        return operation(peer, lambda: peer.array(host), check, size)
 
     def download(peer: Peer) -> Job:
         x = peer.start(peer.array(host))
