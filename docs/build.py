@@ -64,10 +64,10 @@ def first_line(function: object) -> str:
 
 def elementwise() -> str:
     rows = []
-    for name, _, rule, kinds, reference, _, dunder, doc in _generated.TABLE:
+    for name, _, parameters, rule, kinds, reference, _, dunder, doc in _generated.TABLE:
         taken = "any" if rule in CASTS else ", ".join(KINDS[k] for k in kinds)
         sign = f"`{SIGNS[dunder]}`" if dunder else ""
-        rows.append((f"`{name}`", sign, taken, RESULTS[rule], f"`{reference}`", doc))
+        rows.append((f"`{name}({parameters})`", sign, taken, RESULTS[rule], f"`{reference}`", doc))
     return table(("function", "operator", "operands", "result", "NumPy", ""), rows)
 
 

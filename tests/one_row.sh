@@ -15,7 +15,7 @@ tar -C "$root" --exclude=./build --exclude=./.venv --exclude=./.git --exclude=./
 cd "$work/tree"
 
 cat >>csrc/graph/elementwise.def <<'ROW'
-ROW(softsign2, 1, unary_float, "@div_f($0, $F(1.0) + abs($0))", "", "", "", "x / (1 + np.abs(x))", "unit", "",
+ROW(softsign2, "x", unary_float, "@div_f($0, $F(1.0) + abs($0))", "", "", "", "x / (1 + np.abs(x))", "unit", "",
     "x / (1 + |x|).")
 ROW
 say "inserted softsign2; building the copy"

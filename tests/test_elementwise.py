@@ -24,6 +24,7 @@ Array = np.ndarray[Any, Any]
 class Row(NamedTuple):
     name: str
     arity: int
+    parameters: str
     rule: str
     kinds: str
     numpy: str

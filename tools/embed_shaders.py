@@ -24,6 +24,10 @@ const EmbeddedShader* embedded_shader(std::string_view name) {
   return nullptr;
 }
 
+const EmbeddedShader* embedded_shaders() {
+  return kShaders;
+}
+
 }  // namespace wgt::kernels
 """
 

@@ -2,6 +2,7 @@
 //   wgt_tablegen py OUT             _generated.py
 //   wgt_tablegen pyi TEMPLATE OUT   _core.pyi: TEMPLATE with the line "    # ROWS" replaced by
 //   methods and operators
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -11,10 +12,11 @@
 namespace {
 
 struct Row {
-  std::string name;
-  int arity;
-  std::string rule, wgsl[4];  // float, int, uint, bool
+  std::string name, parameters, rule, wgsl[4];  // float, int, uint, bool
   std::string numpy, domain, dunder, doc;
+  size_t arity() const {
+    return 1 + static_cast<size_t>(std::count(parameters.begin(), parameters.end(), ','));
+  }
   std::string kinds() const {
     std::string k;
     for (int i = 0; i < 4; ++i)
@@ -24,21 +26,30 @@ struct Row {
 };
 
 const std::vector<Row> kRows = {
-#define ROW(name, arity, rule, f, i, u, b, numpy, domain, dunder, doc) \
-  {#name, arity, #rule, {f, i, u, b}, numpy, domain, dunder, doc},
+#define ROW(name, parameters, rule, f, i, u, b, numpy, domain, dunder, doc) \
+  {#name, parameters, #rule, {f, i, u, b}, numpy, domain, dunder, doc},
 #include "graph/elementwise.def"
 #undef ROW
 };
 
-std::string parameters(const Row& r, bool typed) {
-  std::vector<std::string> names;
-  if (r.arity == 1) names = {"x"};
-  if (r.arity == 2) names = {"x1", "x2"};
-  if (r.arity == 3) names = {"condition", "x1", "x2"};
-  std::string s;
-  for (const std::string& n : names)
-    s += (s.empty() ? "" : ", ") + n + (typed ? ": ArrayLike" : "");
-  return s;
+// Names for a call; or with types and defaults for a definition, those without default by position
+// only.
+std::string parameters(const Row& r, bool definition) {
+  std::istringstream list(r.parameters);
+  std::string s, text;
+  bool defaults = false;
+  while (std::getline(list >> std::ws, text, ',')) {
+    size_t sign = text.find('=');
+    std::string name = text.substr(0, sign);
+    if (definition && sign != std::string::npos && !defaults) {
+      s += ", /";
+      defaults = true;
+    }
+    s += (s.empty() ? "" : ", ") + name;
+    if (definition) s += ": ArrayLike";
+    if (definition && defaults) s += " = " + text.substr(sign + 1);
+  }
+  return definition && !defaults ? s + ", /" : s;
 }
 
 std::string dtypes(const Row& r) {
@@ -56,8 +67,8 @@ std::string dtypes(const Row& r) {
 // The NumPy ufunc of the same meaning, or "".
 std::string ufunc(const Row& r) {
   size_t open = r.numpy.find('(');
-  if (r.numpy.rfind("np.", 0) != 0 || open == std::string::npos || r.arity > 2) return "";
-  return r.numpy.substr(open) == (r.arity == 1 ? "(x)" : "(x, y)") ? r.numpy.substr(3, open - 3)
+  if (r.numpy.rfind("np.", 0) != 0 || open == std::string::npos || r.arity() > 2) return "";
+  return r.numpy.substr(open) == (r.arity() == 1 ? "(x)" : "(x, y)") ? r.numpy.substr(3, open - 3)
                                                                    : "";
 }
 
@@ -77,9 +88,9 @@ std::string python() {
   for (size_t i = 0; i < kRows.size(); ++i) {
     const Row& r = kRows[i];
     o << "\n\ndef " << r.name << "(" << parameters(r, true)
-      << ", /, *, out: Tensor | None = None) -> Tensor:\n"
+      << ", *, out: Tensor | None = None) -> Tensor:\n"
       << "    \"\"\"" << r.doc << "\n\n";
-    if (r.arity > 1)
+    if (r.arity() > 1)
       o << "    Shapes broadcast. ";
     else
       o << "    ";
@@ -89,11 +100,11 @@ std::string python() {
       << "    result = _core.elementwise(" << i << ", " << parameters(r, false) << ")\n"
       << "    return result if out is None else into(" << literal(r.name) << ", out, result)\n";
   }
-  o << "\n\n#: name, arity, dtype rule, kinds of operands, NumPy reference, test domain, operator, "
+  o << "\n\n#: name, arity, parameters, dtype rule, kinds of operands, NumPy reference, test domain, operator, "
        "documentation\n"
-       "TABLE: tuple[tuple[str, int, str, str, str, str, str, str], ...] = (\n";
+       "TABLE: tuple[tuple[str, int, str, str, str, str, str, str, str], ...] = (\n";
   for (const Row& r : kRows)
-    o << "    (" << literal(r.name) << ", " << r.arity << ", " << literal(r.rule) << ", "
+    o << "    (" << literal(r.name) << ", " << r.arity() << ", " << literal(r.parameters) << ", " << literal(r.rule) << ", "
       << literal(r.kinds()) << ", " << literal(r.numpy) << ", " << literal(r.domain) << ", "
       << literal(r.dunder) << ", " << literal(r.doc) << "),\n";
   o << ")\n\nUFUNCS: dict[str, Callable[..., Tensor]] = {\n";
@@ -108,10 +119,11 @@ std::string python() {
 std::string stub_rows() {
   std::ostringstream o;
   for (const Row& r : kRows) {
-    if (r.arity == 1) o << "    def " << r.name << "(self) -> Tensor: ...\n";
-    if (r.arity == 2) o << "    def " << r.name << "(self, *args: ArrayLike) -> Tensor: ...\n";
+    if (r.arity() == 1) o << "    def " << r.name << "(self) -> Tensor: ...\n";
+    if (r.arity() > 1 && r.rule != "select")
+      o << "    def " << r.name << "(self, *args: ArrayLike, **kwargs: ArrayLike) -> Tensor: ...\n";
     if (r.dunder.empty()) continue;
-    if (r.arity == 1) {
+    if (r.arity() == 1) {
       o << "    def __" << r.dunder << "__(self) -> Tensor: ...\n";
       continue;
     }

@@ -1,5 +1,6 @@
 // The elementwise table as methods, operators and functions.
 #include <array>
+#include <sstream>
 
 #include "bindings/bindings.h"
 
@@ -26,12 +27,37 @@ graph::Engine* engine_of(py::handle o) {
   return t ? &t->engine() : nullptr;
 }
 
+// Puts named arguments and defaults behind the positional ones.
+std::vector<py::object> arguments(const OpInfo& info, const py::args& args,
+                                  const py::kwargs& named) {
+  std::vector<py::object> out;
+  for (py::handle a : args) out.push_back(py::reinterpret_borrow<py::object>(a));
+  size_t used = 0;
+  std::istringstream parameters(info.parameters);
+  std::string text;
+  for (size_t i = 0; std::getline(parameters >> std::ws, text, ','); ++i) {
+    if (i < args.size()) continue;
+    size_t sign = text.find('=');
+    std::string name = text.substr(0, sign);
+    if (named.contains(name)) {
+      out.push_back(named[name.c_str()]);
+      ++used;
+    } else if (sign != std::string::npos) {
+      out.push_back(py::float_(std::stod(text.substr(sign + 1))));
+    } else {
+      break;
+    }
+  }
+  if (static_cast<int>(out.size()) != info.arity || used != named.size())
+    raise(ErrorKind::type, std::string("[") + info.name + "] takes (" + info.parameters +
+                               "), got " + std::to_string(args.size()) + " operands" +
+                               (named.empty() ? "" : " and " + std::string(py::str(named))));
+  return out;
+}
+
 // Operands of a function; objects that are none raise TypeError.
-std::vector<Operand> operands(OpId op, const py::args& args) {
+std::vector<Operand> operands(OpId op, const std::vector<py::object>& args) {
   const OpInfo& info = graph::op_info(op);
-  if (static_cast<int>(args.size()) != info.arity)
-    raise(ErrorKind::type, std::string("[") + info.name + "] takes " + std::to_string(info.arity) +
-                               " operands, got " + std::to_string(args.size()));
   graph::Engine* device = nullptr;
   for (py::handle a : args)
     if (!device) device = engine_of(a);
@@ -83,14 +109,12 @@ void define_method(py::class_<Tensor>& t, OpId op) {
     t.def(
         info.name, [op](const Tensor& self) { return run(op, std::array<Operand, 1>{self}); },
         info.doc);
-  if (info.arity == 2)
+  else if (info.rule != graph::Rule::select)
     t.def(
         info.name,
-        [op](const Tensor& self, py::args rest) {
-          py::tuple all(rest.size() + 1);
-          all[0] = py::cast(self);
-          for (size_t i = 0; i < rest.size(); ++i) all[i + 1] = rest[i];
-          return run(op, operands(op, py::reinterpret_borrow<py::args>(all)));
+        [op](const Tensor& self, py::args rest, py::kwargs named) {
+          py::args all = py::make_tuple(self) + rest;
+          return run(op, operands(op, arguments(graph::op_info(op), all, named)));
         },
         info.doc);
 }
@@ -154,7 +178,7 @@ void init_operators(py::module_& m, py::class_<Tensor>& t) {
         if (row < 0 || row >= graph::kTableRows)
           raise(ErrorKind::value, "no such row of the elementwise table");
         OpId op = static_cast<OpId>(row);
-        return run(op, operands(op, args));
+        return run(op, operands(op, arguments(graph::op_info(op), args, {})));
       },
       py::arg("row"), "One row of the elementwise table, by number.");
 }

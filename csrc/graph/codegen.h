@@ -154,7 +154,7 @@ class KernelCode {
 
 /// WGSL type at a vector width.
 std::string wgsl_type(const char* scalar, int width);
-/// Sections of shaders/lib/math.wgsl that the named functions need, expanded, each once.
+/// Sections of shaders/lib/*.wgsl that the named functions need, expanded, each once.
 std::string library(const std::vector<std::pair<std::string, int>>& functions);
 
 /// What lowering one group may know of the whole plan.

@@ -136,25 +136,30 @@ struct Section {
   std::string text;
 };
 
+void add_sections(const char* text, std::map<std::string, Section>& sections) {
+  std::istringstream in(text);
+  std::string line;
+  Section* current = nullptr;
+  while (std::getline(in, line)) {
+    if (line.rfind("//@ ", 0) == 0) {
+      size_t colon = line.find(':');
+      std::string name = line.substr(4, colon - 4);
+      if (sections.count(name)) internal_error("shaders/lib has two sections " + name);
+      current = &sections[name];
+      std::istringstream needs(line.substr(colon + 1));
+      std::string need;
+      while (needs >> need) current->needs.push_back(need);
+    } else if (current) {
+      current->text += line + "\n";
+    }
+  }
+}
+
 const std::map<std::string, Section>& sections() {
   static const std::map<std::string, Section> all = [] {
     std::map<std::string, Section> m;
-    const kernels::EmbeddedShader* lib = kernels::embedded_shader("lib/math.wgsl");
-    if (!lib) internal_error("shaders/lib/math.wgsl is not embedded");
-    std::istringstream in(lib->text);
-    std::string line;
-    Section* current = nullptr;
-    while (std::getline(in, line)) {
-      if (line.rfind("//@ ", 0) == 0) {
-        size_t colon = line.find(':');
-        current = &m[line.substr(4, colon - 4)];
-        std::istringstream needs(line.substr(colon + 1));
-        std::string need;
-        while (needs >> need) current->needs.push_back(need);
-      } else if (current) {
-        current->text += line + "\n";
-      }
-    }
+    for (const kernels::EmbeddedShader* s = kernels::embedded_shaders(); s->name; ++s)
+      if (std::string_view(s->name).substr(0, 4) == "lib/") add_sections(s->text, m);
     return m;
   }();
   return all;
@@ -172,7 +177,7 @@ void append_section(const std::string& name, int width,
   if (std::find(done.begin(), done.end(), key) != done.end()) return;
   done.push_back(key);
   auto it = sections().find(name);
-  if (it == sections().end()) internal_error("shaders/lib/math.wgsl has no section " + name);
+  if (it == sections().end()) internal_error("shaders/lib has no section " + name);
   for (const std::string& need : it->second.needs) append_section(need, width, done, out);
   std::string text = it->second.text;
   text = replace_all(text, "{{W}}", std::to_string(width));

@@ -5,13 +5,18 @@
 namespace wgt::graph {
 
 namespace {
+constexpr int count(std::string_view parameters) {
+  int n = 1;
+  for (char c : parameters) n += c == ',';
+  return n;
+}
 constexpr OpInfo kOps[] = {
-#define ROW(name, arity, rule, f, i, u, b, numpy, domain, dunder, doc) \
-  {#name, arity, Rule::rule, {b, i, u, f}, numpy, domain, dunder, doc},
+#define ROW(name, parameters, rule, f, i, u, b, numpy, domain, dunder, doc) \
+  {#name, parameters, count(parameters), Rule::rule, {b, i, u, f}, numpy, domain, dunder, doc},
 #include "graph/elementwise.def"
 #undef ROW
-    {"astype", 1, Rule::same, {"", "", "", ""}, "", "", "", ""},
-    {"copy", 1, Rule::same, {"$0", "$0", "$0", "$0"}, "", "", "", ""},
+    {"astype", "x", 1, Rule::same, {"", "", "", ""}, "", "", "", ""},
+    {"copy", "x", 1, Rule::same, {"$0", "$0", "$0", "$0"}, "", "", "", ""},
 };
 }  // namespace
 

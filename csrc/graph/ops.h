@@ -30,6 +30,7 @@ enum class Rule : uint8_t {
 
 struct OpInfo {
   const char* name;
+  const char* parameters;  // "x, slope=0.01"
   int arity;
   Rule rule;
   const char* wgsl[4];  // by Kind: b, i, u, f; "" where not taken

@@ -11,5 +11,7 @@ struct EmbeddedShader {
 
 /// Null where there is no such shader.
 const EmbeddedShader* embedded_shader(std::string_view name);
+/// All of them; after the last comes one without a name.
+const EmbeddedShader* embedded_shaders();
 
 }  // namespace wgt::kernels

@@ -1,0 +1,47 @@
+// Comparisons and choices that keep NaN. Each section starts with `//@ name: sections it needs` and is expanded at vector
+// width 1 or 4: F I U B are the types, the functions' names end in the width. Compilers may contract a * b + c.
+
+//@ isnan:
+// Comparison of bits: compilers fold v != v to false.
+fn isnan_{{W}}(x: {{F}}) -> {{B}} {
+  return (bitcast<{{U}}>(x) & {{U}}(0x7fffffffu)) > {{U}}(0x7f800000u);
+}
+
+//@ isinf:
+fn isinf_{{W}}(x: {{F}}) -> {{B}} {
+  return (bitcast<{{U}}>(x) & {{U}}(0x7fffffffu)) == {{U}}(0x7f800000u);
+}
+
+//@ isfinite:
+fn isfinite_{{W}}(x: {{F}}) -> {{B}} {
+  return (bitcast<{{U}}>(x) & {{U}}(0x7fffffffu)) < {{U}}(0x7f800000u);
+}
+
+//@ ne_f: isnan
+fn ne_f_{{W}}(a: {{F}}, b: {{F}}) -> {{B}} {
+  return (a != b) | isnan_{{W}}(a) | isnan_{{W}}(b);
+}
+
+//@ max_nan: isnan
+fn max_nan_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
+  let m = select(b, a, a > b);
+  return select(select(m, b, isnan_{{W}}(b)), a, isnan_{{W}}(a));
+}
+
+//@ min_nan: isnan
+fn min_nan_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
+  let m = select(b, a, a < b);
+  return select(select(m, b, isnan_{{W}}(b)), a, isnan_{{W}}(a));
+}
+
+//@ relu_f: isnan
+// Compilers make a plain select a maximum, and lose NaN.
+fn relu_f_{{W}}(x: {{F}}) -> {{F}} {
+  return select(max(x, {{F}}(0.0)), x, isnan_{{W}}(x));
+}
+
+//@ sign_f: isnan
+fn sign_f_{{W}}(x: {{F}}) -> {{F}} {
+  let s = select(select({{F}}(0.0), {{F}}(-1.0), x < {{F}}(0.0)), {{F}}(1.0), x > {{F}}(0.0));
+  return select(s, x, isnan_{{W}}(x));
+}
