@@ -15,10 +15,10 @@ INJECT = $(if $(filter Linux,$(shell uname -s)),$(PY) tests/vulkan_layer/inject.
 export VENV BUILD_DIR
 
 .PHONY: help demo test setup setup-dev test-cpp test-python lint format stub soak bench bench-peers \
-        docs wheel clean
+        accuracy docs wheel clean
 
 help:
-	@echo "make demo | test | test-cpp | test-python | lint | format | stub | soak | bench | bench-peers | docs | wheel | clean"
+	@echo "make demo | test | test-cpp | test-python | lint | format | stub | soak | bench | bench-peers | accuracy | docs | wheel | clean"
 
 setup:
 	@tools/setup_dev.sh demo test
@@ -68,6 +68,10 @@ bench: setup
 # Against NumPy, and against PyTorch, ferrotensor and tinygrad where the environment has them.
 bench-peers: setup
 	$(PY) benches/compare_peers.py $(ARGS)
+
+# The error of every elementwise function: `make accuracy ARGS=--write` keeps it in docs/.
+accuracy: setup
+	$(PY) tools/accuracy.py $(ARGS)
 
 docs: setup
 	$(TEST_ENV) $(PY) tools/check_docs.py

@@ -8,55 +8,16 @@ from __future__ import annotations
 
 import itertools
 import operator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 
 import wgtensor as wt
 from helpers import DTYPES, LAYOUTS, dispatches
+from references import ROWS, Array, Row, flushed
 from tolerances import check, tolerance
-from wgtensor._generated import TABLE
 
-Array = np.ndarray[Any, Any]
-
-
-class Row(NamedTuple):
-    name: str
-    arity: int
-    parameters: str
-    rule: str
-    kinds: str
-    numpy: str
-    domain: str
-    dunder: str
-    doc: str
-
-    def takes(self, dtype: str) -> bool:
-        if self.rule in ("arith_float", "unary_float", "logical", "predicate"):
-            return True
-        return np.dtype(dtype).kind in self.kinds
-
-    def computes_in(self, dtype: str) -> str:
-        return "float32" if self.rule in ("arith_float", "unary_float") else dtype
-
-    def result(self, dtype: str) -> str:
-        if self.rule in ("compare", "logical", "predicate"):
-            return "bool"
-        return self.computes_in(dtype)
-
-    def reference(self, operands: list[Array]) -> Array:
-        """In float64 where operands are floats."""
-        wide = [o.astype(np.float64) if o.dtype.kind == "f" else o for o in operands]
-        names: dict[str, Any] = dict(zip("xyz", wide, strict=False))
-        return np.asarray(eval(self.numpy, {"np": np, **names}))
-
-    def function(self, *operands: Any) -> wt.Tensor:
-        result: wt.Tensor = getattr(wt, self.name)(*operands)
-        return result
-
-
-ROWS = [Row(*row) for row in TABLE]
 CASES = [(row, dtype) for row in ROWS for dtype in DTYPES if row.takes(dtype)]
 each_case = pytest.mark.parametrize(
     ("row", "dtype"), CASES, ids=[f"{row.name}-{dtype}" for row, dtype in CASES]
@@ -123,13 +84,6 @@ def draw(rng: np.random.Generator, domain: str, position: int, shape: Any, dtype
     if domain in ("int", "shift"):
         return rng.integers(-5 if domain == "int" else 0, 6, shape).astype(np.float32)
     return (rng.standard_normal(shape) * 10).astype(np.float32)
-
-
-def flushed(a: Array) -> Array:
-    """Denormals as zeros: what a device may read them as."""
-    if a.dtype.kind != "f":
-        return a
-    return np.where(np.abs(a) < np.finfo(a.dtype).tiny, a * a.dtype.type(0), a)
 
 
 def verify(row: Row, operands: list[Array], result: wt.Tensor, name: str) -> None:

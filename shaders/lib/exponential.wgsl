@@ -53,11 +53,12 @@ fn tanh_{{W}}(x: {{F}}) -> {{F}} {
   q = q * z + {{F}}(-5.37397155531e-2);
   q = q * z + {{F}}(1.33314422036e-1);
   q = q * z + {{F}}(-3.33332819422e-1);
-  let near = q * z * x + x;
+  let near = q * z * a + a;
   let e = exp_{{W}}(min(a, {{F}}(10.0)) * {{F}}(2.0));
   let far = {{F}}(1.0) - {{F}}(2.0) / (e + {{F}}(1.0));
-  let signed = bitcast<{{F}}>(bitcast<{{U}}>(far) | (bitcast<{{U}}>(x) & {{U}}(0x80000000u)));
-  return select(select(signed, near, a < {{F}}(0.625)), x, isnan_{{W}}(x));
+  let r = select(far, near, a < {{F}}(0.625));
+  let signed = bitcast<{{F}}>(bitcast<{{U}}>(r) | (bitcast<{{U}}>(x) & {{U}}(0x80000000u)));
+  return select(signed, x, isnan_{{W}}(x));
 }
 
 //@ sigmoid: exp

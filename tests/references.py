@@ -1,0 +1,91 @@
+"""Rows of the elementwise table, and what they should give: their references in float64.
+
+A row's reference is a text of Python in `np`, the operands x, y and z, and the functions of
+`HELPERS`, which NumPy lacks. It is written so that float64 itself loses nothing that float32 shows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import wgtensor as wt
+from wgtensor._generated import TABLE
+
+Array = np.ndarray[Any, Any]
+
+
+def _vectorised(function: Callable[[float], float], pole: float) -> Callable[[Array], Array]:
+    """A function of `math` over arrays in float64; `pole` where it raises."""
+
+    def at(x: float) -> float:
+        try:
+            return function(x)
+        except (ValueError, OverflowError):
+            return pole
+
+    over = np.vectorize(at, otypes=[np.float64])
+    return lambda x: over(np.asarray(x, np.float64))
+
+
+HELPERS: dict[str, Callable[..., Array]] = {
+    "erf": _vectorised(math.erf, math.nan),
+    "erfc": _vectorised(math.erfc, math.nan),
+    "lgamma": _vectorised(math.lgamma, math.inf),
+}
+
+
+class Row(NamedTuple):
+    """A row of the table, as `_generated.TABLE` holds it."""
+
+    name: str
+    arity: int
+    parameters: str
+    rule: str
+    kinds: str
+    numpy: str
+    domain: str
+    dunder: str
+    doc: str
+
+    def takes(self, dtype: str) -> bool:
+        if self.rule in ("arith_float", "unary_float", "logical", "predicate"):
+            return True
+        return np.dtype(dtype).kind in self.kinds
+
+    def computes_in(self, dtype: str) -> str:
+        return "float32" if self.rule in ("arith_float", "unary_float") else dtype
+
+    def result(self, dtype: str) -> str:
+        if self.rule in ("compare", "logical", "predicate"):
+            return "bool"
+        return self.computes_in(dtype)
+
+    @property
+    def defaults(self) -> list[float]:
+        """Of the last operands; the others have none."""
+        texts = [p.partition("=")[2] for p in self.parameters.split(",")]
+        return [float(t) for t in texts if t]
+
+    def reference(self, operands: Sequence[Array]) -> Array:
+        """In float64 where operands are floats."""
+        wide = [o.astype(np.float64) if o.dtype.kind == "f" else o for o in operands]
+        names: dict[str, Any] = dict(zip("xyz", wide, strict=False))
+        return np.asarray(eval(self.numpy, {"np": np, **HELPERS, **names}))
+
+    def function(self, *operands: Any) -> wt.Tensor:
+        result: wt.Tensor = getattr(wt, self.name)(*operands)
+        return result
+
+
+ROWS = [Row(*row) for row in TABLE]
+
+
+def flushed(a: Array) -> Array:
+    """Denormals as zeros: what a device may read them as."""
+    if a.dtype.kind != "f":
+        return a
+    return np.where(np.abs(a) < np.finfo(a.dtype).tiny, a * a.dtype.type(0), a)

