@@ -28,6 +28,7 @@ BOUNDS = {
     "divide": 0.5,
     "square": 0.5,
     "sqrt": 0.5,
+    "reciprocal": 0.5,
 }
 #: where magnitudes of operands end
 LIMITS = {"sin": 1e4, "cos": 1e4, "tan": 1e4}

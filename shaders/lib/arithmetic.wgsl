@@ -2,11 +2,71 @@
 // width 1 or 4: F I U B are the types, the functions' names end in the width. Compilers may contract a * b + c.
 
 //@ div_f:
-// WebGPU promises a quotient for divisors up to 2^126 only: drivers multiply by a reciprocal that is flushed
-// beyond it. Larger ones are scaled down first, exactly.
+// Rounded correctly whatever the driver's / does (WebGPU grants it 2.5 ulp): the candidate's residual is exact in
+// integers modulo 2^32, since it is small, and tells how many units the candidate is off. A quotient of 24 bits never
+// lies halfway between two others. Operands or results that are no normal numbers are left to the driver, whose
+// divisor is scaled down where a reciprocal would be flushed.
 fn div_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
+  let ba = bitcast<{{U}}>(a);
+  let bb = bitcast<{{U}}>(b);
+  let sign = (ba ^ bb) & {{U}}(0x80000000u);
+  let ea = {{I}}((ba >> {{U}}(23u)) & {{U}}(0xffu));
+  let eb = {{I}}((bb >> {{U}}(23u)) & {{U}}(0xffu));
+  let ma = (ba & {{U}}(0x7fffffu)) | {{U}}(0x800000u);
+  let mb = (bb & {{U}}(0x7fffffu)) | {{U}}(0x800000u);
+  let less = ma < mb;
+  let n = select(ma, ma << {{U}}(1u), less);
+  let r = {{F}}(8388608.0) / {{F}}(mb);
+  var q = {{U}}({{F}}(n) * r);
+  var rest = bitcast<{{I}}>((n << {{U}}(23u)) - q * mb);
+  let off = {{I}}(floor({{F}}(rest) * r * {{F}}(1.1920929e-7) + {{F}}(0.5)));
+  q = q + bitcast<{{U}}>(off);
+  rest = rest - off * bitcast<{{I}}>(mb);
+  let half = bitcast<{{I}}>(mb >> {{U}}(1u));
+  let up = {{U}}(rest > half) - {{U}}(rest < -half);
+  let e = ea - eb + select({{I}}(126), {{I}}(125), less);
+  let bits = ({{U}}(max(e, {{I}}(0))) << {{U}}(23u)) + (q + up);
+  let large = bits >= {{U}}(0x7f800000u);
+  let exact = bitcast<{{F}}>(sign | select(bits, {{U}}(0x7f800000u), large));
+  let normal = (ea - {{I}}(1) < {{I}}(254)) & (eb - {{I}}(1) < {{I}}(254)) & (ea > {{I}}(0)) & (eb > {{I}}(0));
   let s = select({{F}}(1.0), {{F}}(5.9604644775390625e-8), abs(b) > {{F}}(8.507059e37));
-  return (a * s) / (b * s);
+  return select((a * s) / (b * s), exact, normal & (e >= {{I}}(0)));
+}
+
+//@ recip_f: div_f
+fn recip_f_{{W}}(x: {{F}}) -> {{F}} {
+  return div_f_{{W}}({{F}}(1.0), x);
+}
+
+//@ sqrt_f: isnan
+// Rounded correctly, by the same means as div_f: the root of m 2^23 or m 2^24 for the mantissa m, its residual exact
+// modulo 2^32. A denormal operand is scaled up, or flushed to a zero of its sign.
+fn sqrt_f_{{W}}(x: {{F}}) -> {{F}} {
+  let tiny = (bitcast<{{U}}>(x) & {{U}}(0x7fffffffu)) < {{U}}(0x00800000u);
+  let y = select(x, x * {{F}}(16777216.0), tiny);
+  let b = bitcast<{{U}}>(y);
+  let odd = b & {{U}}(0x00800000u);
+  let m = ((b & {{U}}(0x7fffffu)) | {{U}}(0x800000u)) << ({{U}}(1u) - (odd >> {{U}}(23u)));
+  let near = sqrt({{F}}(m) * {{F}}(1.1920929e-7));
+  var q = {{U}}(near * {{F}}(8388608.0));
+  var rest = bitcast<{{I}}>((m << {{U}}(23u)) - q * q);
+  let off = {{I}}(floor({{F}}(rest) * {{F}}(5.9604645e-8) / near + {{F}}(0.5)));
+  rest = rest - off * (bitcast<{{I}}>(q + q) + off);
+  q = q + bitcast<{{U}}>(off);
+  let i = bitcast<{{I}}>(q);
+  q = q + {{U}}(rest > i) - {{U}}(rest <= -i);
+  // Half the exponent, biased: q has the implicit bit, and scaling by 2^24 comes off as 2^12.
+  let e = ((b >> {{U}}(23u)) + {{U}}(127u)) >> {{U}}(1u);
+  let bits = ((e - {{U}}(1u)) << {{U}}(23u)) + q;
+  let root = bitcast<{{F}}>(bits) * select({{F}}(1.0), {{F}}(0.000244140625), tiny);
+  let nan = bitcast<{{F}}>({{U}}(0x7fc00000u) | (b & {{U}}(0u)));
+  let r = select(root, y, (y == {{F}}(0.0)) | (b == {{U}}(0x7f800000u)) | isnan_{{W}}(x));
+  return select(r, nan, y < {{F}}(0.0));
+}
+
+//@ rsqrt_f: sqrt_f recip_f
+fn rsqrt_f_{{W}}(x: {{F}}) -> {{F}} {
+  return recip_f_{{W}}(sqrt_f_{{W}}(x));
 }
 
 //@ floor_div_i:

@@ -1,0 +1,79 @@
+// The error function, the gamma function. Each section starts with `//@ name: sections it needs` and is expanded at
+// vector width 1 or 4: F I U B are the types, the functions' names end in the width. Compilers may contract a * b + c.
+// Polynomials are minimax fits made for this file by the Remez exchange, unless a source is named.
+
+//@ erf_ratio:
+// erf(a) / a - 1 for 0 <= a < 0.93, in powers of a^2, as fdlibm's s_erf does.
+fn erf_ratio_{{W}}(a: {{F}}) -> {{F}} {
+  let z = a * a;
+  var q = {{F}}(7.99889676e-5) * z + {{F}}(-8.0501585e-4);
+  q = q * z + {{F}}(5.1924265e-3);
+  q = q * z + {{F}}(-2.68557351e-2);
+  q = q * z + {{F}}(1.12836257e-1);
+  q = q * z + {{F}}(-3.76126289e-1);
+  return q * z + {{F}}(1.28379166e-1);
+}
+
+//@ erf: erf_ratio exp isnan
+// Beyond 0.92, 1 - exp(-P(a)) with P = -log erfc: errors of the exponential shrink with erfc.
+fn erf_{{W}}(x: {{F}}) -> {{F}} {
+  let a = min(abs(x), {{F}}(4.0));
+  var p = {{F}}(2.10972648e-5) * a + {{F}}(-4.34489222e-4);
+  p = p * a + {{F}}(4.17118147e-3);
+  p = p * a + {{F}}(-2.51197014e-2);
+  p = p * a + {{F}}(1.08280458e-1);
+  p = p * a + {{F}}(6.33346617e-1);
+  p = p * a + {{F}}(1.12951505);
+  p = p * a + {{F}}(-1.74704954e-4);
+  let far = {{F}}(1.0) - exp_{{W}}(-p);
+  let r = select(far, erf_ratio_{{W}}(a) * a + a, a < {{F}}(0.92));
+  let signed = bitcast<{{F}}>(bitcast<{{U}}>(r) | (bitcast<{{U}}>(x) & {{U}}(0x80000000u)));
+  return select(signed, x, isnan_{{W}}(x));
+}
+
+//@ erfc: erf_ratio isnan
+// From 0.5 on exp(-a^2) H(t) / (a + 2), t = (a - 2) / (a + 2): the substitution of Shepherd and Laframboise,
+// "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x" (1981). As in fdlibm, a^2 is z^2 + (a - z)(a + z) with z the
+// upper 12 bits of a, whose square is exact. The factors 1 / (a + 2), H and exp are each a short number, u, g and 1,
+// and what it lacks, so that only the last sum rounds at full size. Below 0.5, 1 - erf, ordered so that nothing cancels.
+fn erfc_{{W}}(x: {{F}}) -> {{F}} {
+  let a = min(abs(x), {{F}}(11.0));
+  let d = a + {{F}}(2.0);
+  let v = {{F}}(1.0) / d;
+  let u = bitcast<{{F}}>(bitcast<{{U}}>(v) & {{U}}(0xfffff000u));
+  let dh = bitcast<{{F}}>(bitcast<{{U}}>(d) & {{U}}(0xfffff000u));
+  let lack = (({{F}}(1.0) - u * dh) - u * (d - dh)) - (a - (d - {{F}}(2.0))) * u;
+  let r = lack * lack + lack;
+  let t = ({{F}}(1.0) - {{F}}(4.0) * u) - {{F}}(4.0) * u * r;
+  var h = {{F}}(1.21464276e-4) * t + {{F}}(5.98950428e-5);
+  h = h * t + {{F}}(-6.54085714e-4);
+  h = h * t + {{F}}(-8.45726638e-4);
+  h = h * t + {{F}}(3.08901514e-3);
+  h = h * t + {{F}}(6.48047356e-3);
+  h = h * t + {{F}}(-2.15105359e-2);
+  h = h * t + {{F}}(-3.64423133e-2);
+  h = h * t + {{F}}(2.79472083e-1);
+  h = h * t + {{F}}(-6.87160671e-1);
+  h = h * t + {{F}}(2.15827059e-2);
+  // exp(-z^2 - (a - z)(a + z)) = 2^-k (1 + p), with k ln 2 - z^2 exact but for the low part of ln 2.
+  let z = bitcast<{{F}}>(bitcast<{{U}}>(a) & {{U}}(0xfffff000u));
+  let k = floor(z * z * {{F}}(1.44269504) + {{F}}(0.5));
+  let y = ((k * {{F}}(0.693359375) - z * z) - k * {{F}}(2.12194440e-4)) - (a - z) * (a + z);
+  var p = {{F}}(0.001336316) * y + {{F}}(0.00837519486);
+  p = p * y + {{F}}(0.0416760705);
+  p = p * y + {{F}}(0.166664526);
+  p = p * y + {{F}}(0.499999672);
+  p = p * y * y + y;
+  let ki = {{U}}(k);
+  let s1 = bitcast<{{F}}>(({{U}}(127u) - (ki >> {{U}}(1u))) << {{U}}(23u));
+  let s2 = bitcast<{{F}}>(({{U}}(127u) - (ki - (ki >> {{U}}(1u)))) << {{U}}(23u));
+  let g = bitcast<{{F}}>(bitcast<{{U}}>(h + {{F}}(1.0)) & {{U}}(0xfffff000u));
+  let c = (h - (g - {{F}}(1.0))) + (h + {{F}}(1.0)) * (p + (r + p * r));
+  let tail = (u * g + u * c) * s1 * s2;
+  let far = select({{F}}(2.0) - tail, tail, x > {{F}}(0.0));
+  let n = min(a, {{F}}(0.5));
+  let w = erf_ratio_{{W}}(n) * n;
+  let less = select({{F}}(0.5) - (w + (n - {{F}}(0.5))), {{F}}(1.0) - (w + n), n < {{F}}(0.25));
+  let near = select({{F}}(1.0) + (w + n), less, x > {{F}}(0.0));
+  return select(select(near, far, a >= {{F}}(0.5)), x, isnan_{{W}}(x));
+}
