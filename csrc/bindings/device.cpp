@@ -9,7 +9,9 @@ namespace wgt::bind {
 namespace {
 
 rt::DeviceOptions options_from_settings() {
-  return {settings().limits == "default", settings().debug};
+  int binding = settings().max_binding;
+  return {settings().limits == "default", settings().debug,
+          binding > 0 ? std::max<uint64_t>(static_cast<uint64_t>(binding), 1024) : 0};
 }
 
 // One shared device per adapter. The mutex is taken without the GIL.

@@ -111,7 +111,38 @@ void SpaceCode::split_inner(const std::string& outer, const std::string& inner) 
   axes_ = {{outer, 0, n - 1}, {inner, n - 1, 1}};
 }
 
+bool SpaceCode::is_iota(const Access& a) const {
+  return k_.g.node_of(a.value)->kind == NodeKind::iota && !k_.g.is_leaf(a.value) && !a.write;
+}
+
+Dims SpaceCode::sizes(int axis) const {
+  const Axis& a = axes_[static_cast<size_t>(axis)];
+  Dims out;
+  for (int d = a.first; d < a.first + a.count; ++d) out.push_back(shape_[d]);
+  return out;
+}
+
+Reach SpaceCode::reach(const Access& a, const Part& part) const {
+  Reach out{a.layout.offset, a.layout.offset};
+  for (size_t i = 0; i < axes_.size(); ++i) {
+    Dims strides;
+    for (int d = axes_[i].first; d < axes_[i].first + axes_[i].count; ++d)
+      strides.push_back(a.layout.strides[d]);
+    out.add(reach_of(sizes(static_cast<int>(i)), strides, part[i]));
+  }
+  return out;
+}
+
+int64_t SpaceCode::widest(const Part& part) const {
+  int64_t most = 0;
+  for (const Access& a : accesses_)
+    if (!is_iota(a))
+      most = std::max(most, reach(a, part).count() * info(k_.dtype_of(a.value)).size);
+  return most;
+}
+
 int64_t SpaceCode::extent(int axis) const {
+  if (!part_.empty()) return part_[static_cast<size_t>(axis)].size();
   int64_t n = 1;
   const Axis& a = axes_[static_cast<size_t>(axis)];
   for (int d = a.first; d < a.first + a.count; ++d) n *= shape_[d];
@@ -139,8 +170,7 @@ bool SpaceCode::can_vectorize(int axis, bool overrun, bool gather) const {
   bool whole = shape_[lane] % 4 == 0;
   if (!whole && !(overrun && shape_.size() == 1)) return false;
   for (const Access& a : accesses_) {
-    const Node& n = *k_.g.node_of(a.value);
-    if (n.kind == NodeKind::iota && !k_.g.is_leaf(a.value) && !a.write) continue;
+    if (is_iota(a)) continue;
     int64_t s = a.layout.strides[lane];
     if (s == 0 && !a.write) continue;
     if (s == 1 && aligned(a, lane)) continue;
@@ -153,8 +183,7 @@ void SpaceCode::set_width(int width, int lane_axis) {
   width_ = width;
   lane_axis_ = lane_axis;
   for (const Access& a : accesses_) {
-    const Node& n = *k_.g.node_of(a.value);
-    if (n.kind == NodeKind::iota && !k_.g.is_leaf(a.value) && !a.write) continue;
+    if (is_iota(a)) continue;
     int lane = lane_dim(lane_axis_);
     bool vec = width == 4 && lane >= 0 && a.layout.strides[lane] == 1 && aligned(a, lane);
     k_.want_vec4(a.value, vec);
@@ -208,8 +237,11 @@ std::string SpaceCode::let(const std::string& expression) {
 void SpaceCode::begin() {
   body_.clear();
   coords_.assign(static_cast<size_t>(shape_.size()), "");
-  for (const Axis& a : axes_) {
+  for (size_t i = 0; i < axes_.size(); ++i) {
+    const Axis& a = axes_[i];
     std::string rest = a.var;
+    if (!part_.empty() && a.count > 0)
+      rest = let(rest + " + " + k_.params.add("begin", static_cast<uint32_t>(part_[i].begin)));
     for (int d = a.first + a.count - 1; d >= a.first; --d) {
       if (d == a.first) {
         coords_[static_cast<size_t>(d)] = rest;
@@ -237,7 +269,10 @@ std::string SpaceCode::index(const Access& a, const std::string& lane) {
     if (stride != 1) c += " * " + k_.params.add("stride", static_cast<uint32_t>(stride));
     s += (s.empty() ? "" : " + ") + c;
   }
-  if (k_.g.is_leaf(a.value)) {
+  if (k_.windowed && a.binding >= 0) {
+    s += (s.empty() ? "" : " + ") + k_.params.add_patched("offset", Patch::window, a.binding,
+                                                          static_cast<uint32_t>(a.layout.offset));
+  } else if (k_.g.is_leaf(a.value)) {
     std::string offset = k_.params.add_patched("offset", Patch::offset, a.value,
                                                static_cast<uint32_t>(a.layout.offset));
     s += (s.empty() ? "" : " + ") + offset;
@@ -276,8 +311,9 @@ std::string SpaceCode::emit_load(Access& a) {
     return let(ty + "(" + at(i) + ", " + at(i + " + " + s) + ", " + at(i + " + 2u * " + s) + ", " +
                at(i + " + 3u * " + s) + ")");
   }
-  k_.bind(a.value, rt::Access::read);
-  std::string name = k_.binding_name(a.value);
+  a.binding = k_.windowed ? k_.bind_window(a.value, rt::Access::read, reach(a, part_))
+                          : k_.bind(a.value, rt::Access::read);
+  std::string name = KernelCode::name_of(a.binding);
   bool v4 = k_.vec4(a.value);
   if (width_ == 1) return let(load_one(name, t, v4, let(index(a))));
   int lane = lane_dim(lane_axis_);
@@ -374,11 +410,32 @@ std::string SpaceCode::emit_map(int value, const Layout& layout) {
   return let(out);
 }
 
+std::string SpaceCode::write_binding(Access& a) {
+  a.binding = k_.windowed ? k_.bind_window(a.value, rt::Access::read_write, reach(a, part_))
+                          : k_.bind(a.value, rt::Access::read_write);
+  return KernelCode::name_of(a.binding);
+}
+
+std::string SpaceCode::emit_word_store(int value, const std::string& unit,
+                                       const std::string& word) {
+  std::string out;
+  for (Access& a : accesses_) {
+    if (a.value != value || !a.write) continue;
+    std::string b = write_binding(a), at = unit;
+    if (k_.windowed)
+      at = "(" + unit + " * 4u + " +
+           k_.params.add_patched("offset", Patch::window, a.binding,
+                                 static_cast<uint32_t>(a.layout.offset + part_[0].begin)) +
+           ") >> 2u";
+    out += "  " + b + "[" + at + "] = " + word + ";\n";
+  }
+  return out;
+}
+
 void SpaceCode::emit_store(int value, const std::string& name) {
   for (Access& a : accesses_) {
     if (a.value != value || !a.write) continue;
-    k_.bind(value, rt::Access::read_write);
-    std::string b = k_.binding_name(value);
+    std::string b = write_binding(a);
     DType t = k_.dtype_of(value);
     std::string i = let(index(a));
     if (width_ == 4 && is_packed(t)) {

@@ -1,6 +1,7 @@
 // Writes the parts of a kernel that depend on the graph: parameters, bindings, loads, expressions,
 // stores.
 #pragma once
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@ struct Access {
   int value = -1;
   Layout layout;  // over the space's dimensions
   bool write = false;
+  int binding = -1;  // once code was written for it
 };
 
 /// A group of dimensions that one WGSL variable walks in row-major order.
@@ -40,6 +42,7 @@ class Params {
 };
 
 class KernelCode;
+struct LowerContext;
 
 /// One index space of a kernel: its accesses, collapsed dimensions and the code of its functions.
 class SpaceCode {
@@ -58,7 +61,14 @@ class SpaceCode {
 
   const Dims& shape() const { return shape_; }
   const std::vector<Axis>& axes() const { return axes_; }
+  /// Elements of the axis: of all of it, or of the part that restrict_to() gave.
   int64_t extent(int axis) const;
+  /// The kernel walks this part alone: one range for each axis. Its variables count from the part's
+  /// beginning. Call before code is written.
+  void restrict_to(Part part) { part_ = std::move(part); }
+  /// Bytes that the access that reaches farthest in `part` spans.
+  int64_t widest(const Part& part) const;
+  Dims sizes(int axis) const;
   /// Whether steps of 4 along the axis can use vec4 loads and stores. `overrun`: the last step may
   /// pass the end (one dense dimension; buffers are padded). `gather`: strided reads are allowed,
   /// element by element.
@@ -77,6 +87,8 @@ class SpaceCode {
   /// A value that the function was handed.
   void define(int value, const Layout& layout, const std::string& name);
   void emit_store(int value, const std::string& name);
+  /// Statements that store a word of four packed elements: of a flat, dense result.
+  std::string emit_word_store(int value, const std::string& unit, const std::string& word);
   std::string take_body();
   std::string type(DType t) const;
 
@@ -86,6 +98,9 @@ class SpaceCode {
   std::string emit_map(int value, const Layout& layout);
   std::string emit_load(Access& a);
   std::string index(const Access& a, const std::string& lane = "");
+  Reach reach(const Access& a, const Part& part) const;
+  bool is_iota(const Access& a) const;
+  std::string write_binding(Access& a);
   bool aligned(const Access& a, int lane_dim) const;
   int lane_dim(int axis) const;
   Access* find(int value, const Layout& original);
@@ -99,6 +114,7 @@ class SpaceCode {
   std::vector<Access> accesses_;   // layouts over shape_
   std::vector<Layout> originals_;  // the same over full_, the key of find()
   std::vector<Axis> axes_;
+  Part part_;  // empty: all of it
   std::vector<std::string> coords_;
   std::vector<std::pair<std::pair<int, Layout>, std::string>> defined_;
   std::vector<std::pair<int, Layout>>
@@ -111,7 +127,7 @@ class SpaceCode {
 /// One kernel: spaces share its parameters, bindings and library functions.
 class KernelCode {
  public:
-  KernelCode(const FlushGraph& g, const Fusion& f, int group, rt::Device& device);
+  KernelCode(const LowerContext& c, int group);
 
   const FlushGraph& g;
   const Fusion& fusion;
@@ -122,13 +138,18 @@ class KernelCode {
 
   /// The binding that holds a value; `in_place` takes over another value's.
   int bind(int value, rt::Access access);
+  /// The binding of a part of a value: one that is there and has room for it, or a new one.
+  int bind_window(int value, rt::Access access, const Reach& reach);
   /// A new output that shares the binding, and so the buffer, of a value that dies here.
   void bind_in_place(int value, int over);
   /// An operand that a template reads by its binding's name alone; always a binding of its own.
-  void bind_operand(int value, bool vec4);
+  void bind_operand(int value, bool vec4, std::optional<Reach> reach = std::nullopt);
   void want_vec4(int value, bool possible);
   bool vec4(int value) const;
   std::string binding_name(int value) const;
+  static std::string name_of(int binding) { return "in" + std::to_string(binding); }
+  /// Bytes that a binding can span whatever the offset of its leaf is.
+  static int64_t window_limit(const rt::Device& device);
   std::string use_function(const std::string& name, int width);
   /// Bindings, parameters, library functions.
   std::string declarations() const;
@@ -136,6 +157,7 @@ class KernelCode {
   void finish(Step& step, const std::string& label, std::string source);
   DType dtype_of(int value) const;
   int next_name = 0;
+  const bool windowed;  // some buffer is above the largest binding: parts of buffers are bound
   std::vector<std::pair<int, DType>> scratch_types;
 
  private:
@@ -145,6 +167,7 @@ class KernelCode {
     int alias;             // value that shares the binding, or -1
     bool private_operand;  // found by position only
     bool vec4;             // of a private operand
+    std::optional<Reach> reach = std::nullopt;
   };
   const Binding* binding(int value) const;
   std::vector<Binding> bindings_;
@@ -166,6 +189,8 @@ struct LowerContext {
   std::vector<std::vector<int>> dying;  // per group: values that nothing reads after it
 
   bool dies(int group, int value) const;
+  /// Whether a group reads or writes a buffer above the largest binding.
+  bool windowed(int group) const;
   /// A new scratch value.
   int scratch();
 };

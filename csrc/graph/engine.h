@@ -89,6 +89,7 @@ class Engine {
   std::shared_ptr<Error> flush_once(FlushGraph& g);
   std::shared_ptr<Error> execute(FlushGraph& g, const Plan& plan);
   void run_step(FlushGraph& g, const Step& step);
+  rt::Window window_of(const FlushGraph& g, const Step& step, size_t binding);
   void finish(FlushGraph& g);
   std::shared_ptr<Error> fail(FlushGraph& g, const std::vector<int>& results, const Error& error);
 

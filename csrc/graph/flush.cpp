@@ -22,6 +22,26 @@ Error with_origin(const FlushGraph& g, const std::vector<int>& results, const Er
 }
 }  // namespace
 
+namespace {
+int64_t leaf_offset(const FlushGraph& g, int value) {
+  bool leaf = value >= static_cast<int>(g.nodes.size()) &&
+              value < static_cast<int>(g.nodes.size() + g.leaves.size());
+  return leaf ? g.leaf(value)->layout.offset : 0;
+}
+}  // namespace
+
+// From an aligned offset to the end of the last vector.
+rt::Window Engine::window_of(const FlushGraph& g, const Step& step, size_t binding) {
+  const StepWindow& w = step.windows[binding];
+  rt::Buffer* buffer = values_[static_cast<size_t>(step.buffers[binding])].get();
+  uint64_t base = static_cast<uint64_t>(leaf_offset(g, step.buffers[binding]));
+  uint64_t item = static_cast<uint64_t>(w.item);
+  uint64_t alignment = device().limits().storage_alignment;
+  uint64_t begin = (base + static_cast<uint64_t>(w.reach.first)) * item / alignment * alignment;
+  uint64_t end = ((base + static_cast<uint64_t>(w.reach.last) + 1) * item + 15) / 16 * 16;
+  return {buffer, begin, std::min(end, buffer->bytes) - begin};
+}
+
 std::shared_ptr<Plan> Engine::plan_of(FlushGraph& g) {
   rt::Stats& stats = device().stats();
   if (auto plan = plans_.find(g.key)) {
@@ -102,18 +122,31 @@ void Engine::run_step(FlushGraph& g, const Step& step) {
   }
   if (step.kernel) {
     params_ = step.params;
+    if (step.buffers.size() > kMaxBuffers)
+      internal_error("[" + step.what + "] binds too many buffers");
+    rt::Window windows[kMaxBuffers];
+    for (size_t i = 0; i < step.windows.size(); ++i) windows[i] = window_of(g, step, i);
     for (const Patch& p : step.patches) {
+      if (p.source == Patch::window) {
+        size_t i = static_cast<size_t>(p.value);
+        params_[p.word] +=
+            static_cast<uint32_t>(leaf_offset(g, step.buffers[i])) -
+            static_cast<uint32_t>(windows[i].offset / static_cast<uint64_t>(step.windows[i].item));
+        continue;
+      }
       const Node& n = *g.node_of(p.value);
       params_[p.word] += p.source == Patch::offset ? static_cast<uint32_t>(n.layout.offset)
                          : p.source == Patch::bits ? n.bits
                                                    : n.step;
     }
-    rt::Buffer* buffers[kMaxBuffers];
-    if (step.buffers.size() > kMaxBuffers)
-      internal_error("[" + step.what + "] binds too many buffers");
-    for (size_t i = 0; i < step.buffers.size(); ++i)
-      buffers[i] = values_[static_cast<size_t>(step.buffers[i])].get();
-    device.dispatch(*step.kernel, buffers, params_.data(), step.x, step.y, step.z);
+    if (!step.windows.empty()) {
+      device.dispatch(*step.kernel, windows, params_.data(), step.x, step.y, step.z);
+    } else {
+      rt::Buffer* buffers[kMaxBuffers];
+      for (size_t i = 0; i < step.buffers.size(); ++i)
+        buffers[i] = values_[static_cast<size_t>(step.buffers[i])].get();
+      device.dispatch(*step.kernel, buffers, params_.data(), step.x, step.y, step.z);
+    }
   } else {
     device.copy(*values_[static_cast<size_t>(step.outputs[0].value)], 0,
                 *values_[static_cast<size_t>(step.buffers[0])], 0,
@@ -187,11 +220,15 @@ std::string Engine::explain(Node* target) {
   auto plan = make_plan(g, device());
   std::string s =
       std::to_string(plan->steps.size()) + (plan->steps.size() == 1 ? " kernel\n" : " kernels\n");
-  for (const Step& step : plan->steps) {
+  for (size_t i = 0; i < plan->steps.size();) {
+    const Step& step = plan->steps[i];
     s += "  " + step.what + " ->";
     for (const StepOutput& o : step.outputs)
       s += o.value < static_cast<int>(g.nodes.size()) ? " " + to_string(g.node_of(o.value)->shape)
                                                       : " scratch";
+    size_t first = i++;  // more parts of a step make nothing new
+    while (i < plan->steps.size() && plan->steps[i].outputs.empty()) ++i;
+    if (i - first > 1) s += ", in " + std::to_string(i - first) + " parts";
     s += "\n";
   }
   for (const std::string& n : plan->notes) s += "  not fused: " + n + "\n";

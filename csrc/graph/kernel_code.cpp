@@ -12,8 +12,13 @@
 
 namespace wgt::graph {
 
-KernelCode::KernelCode(const FlushGraph& graph, const Fusion& f, int gi, rt::Device& d)
-    : g(graph), fusion(f), group_id(gi), group(f.groups[static_cast<size_t>(gi)]), device(d) {}
+KernelCode::KernelCode(const LowerContext& c, int gi)
+    : g(c.g),
+      fusion(c.fusion),
+      group_id(gi),
+      group(c.fusion.groups[static_cast<size_t>(gi)]),
+      device(c.device),
+      windowed(c.windowed(gi)) {}
 
 DType KernelCode::dtype_of(int value) const {
   for (const auto& s : scratch_types)
@@ -38,12 +43,39 @@ int KernelCode::bind(int value, rt::Access access) {
   return static_cast<int>(bindings_.size()) - 1;
 }
 
+int KernelCode::bind_window(int value, rt::Access access, const Reach& reach) {
+  int64_t room = window_limit(device) / info(dtype_of(value)).size;
+  for (size_t i = 0; i < bindings_.size(); ++i) {
+    Binding& b = bindings_[i];
+    if (b.private_operand || (b.value != value && b.alias != value)) continue;
+    bool written = access == rt::Access::read_write || b.access == rt::Access::read_write;
+    Reach both = reach;
+    if (b.reach) {
+      both.first = std::min(both.first, b.reach->first);
+      both.last = std::max(both.last, b.reach->last);
+    }
+    // What is written is bound once, as is what lends its buffer to a result.
+    if (!written && both.count() > room) continue;
+    b.reach = both;
+    if (written) b.access = rt::Access::read_write;
+    return static_cast<int>(i);
+  }
+  bindings_.push_back({value, access, -1, false, false, reach});
+  return static_cast<int>(bindings_.size()) - 1;
+}
+
+// Windows start at aligned offsets and end at whole vectors.
+int64_t KernelCode::window_limit(const rt::Device& device) {
+  const rt::Limits& l = device.limits();
+  return static_cast<int64_t>(l.max_binding) - l.storage_alignment - 32;
+}
+
 void KernelCode::bind_in_place(int value, int over) {
   bindings_.push_back({value, rt::Access::read_write, over, false, false});
 }
 
-void KernelCode::bind_operand(int value, bool vec4) {
-  bindings_.push_back({value, rt::Access::read, -1, true, vec4});
+void KernelCode::bind_operand(int value, bool vec4, std::optional<Reach> reach) {
+  bindings_.push_back({value, rt::Access::read, -1, true, vec4, reach});
 }
 
 void KernelCode::want_vec4(int value, bool possible) {
@@ -120,7 +152,10 @@ void KernelCode::finish(Step& step, const std::string& label, std::string source
   for (const Binding& b : bindings_) {
     desc.bindings.push_back(b.access);
     step.buffers.push_back(b.value);
+    if (windowed) step.windows.push_back({b.reach.value_or(Reach{}), info(dtype_of(b.value)).size});
   }
+  if (bindings_.size() > device.limits().max_storage_buffers)
+    raise(ErrorKind::unsupported, "[" + label + "] reads too many parts of large buffers");
   desc.param_bytes = static_cast<uint32_t>(params.words.size() * 4);
   desc.immediates = device.use_immediates(desc.param_bytes);
   step.kernel = device.kernel(std::move(desc));
@@ -201,6 +236,20 @@ std::string library(const std::vector<std::pair<std::string, int>>& functions) {
 bool LowerContext::dies(int group, int value) const {
   const auto& d = dying[static_cast<size_t>(group)];
   return std::find(d.begin(), d.end(), value) != d.end();
+}
+
+bool LowerContext::windowed(int gi) const {
+  uint64_t limit = device.limits().max_binding;
+  const Group& group = fusion.groups[static_cast<size_t>(gi)];
+  auto large = [&](int v) {
+    uint64_t bytes = g.is_leaf(v) ? g.leaf(v)->buffer->bytes : g.node_of(v)->bytes();
+    return bytes > limit;
+  };
+  auto read = [&](int v) {
+    return (g.is_leaf(v) || fusion.materialized[static_cast<size_t>(v)]) && large(v);
+  };
+  return std::any_of(group.externals.begin(), group.externals.end(), read) ||
+         std::any_of(group.outputs.begin(), group.outputs.end(), large);
 }
 
 int LowerContext::scratch() {

@@ -15,9 +15,32 @@ Layout dense(const Dims& shape) {
 class MapLowering {
  public:
   MapLowering(LowerContext& c, int gi)
-      : c_(c), gi_(gi), k_(c.g, c.fusion, gi, c.device), space_(k_, 0, k_.group.space[0]) {}
+      : c_(c), gi_(gi), k_(c, gi), space_(k_, 0, k_.group.space[0]) {}
 
-  void run() {
+  /// Parts whose windows fit; steps of four elements and words of bools stay whole.
+  std::vector<Part> parts() {
+    prepare();
+    std::vector<CutAxis> axes;
+    for (size_t i = 0; i < space_.axes().size(); ++i)
+      axes.push_back({space_.sizes(static_cast<int>(i)), quad_ ? 4 : width_});
+    return parts_of(cut(axes, KernelCode::window_limit(c_.device),
+                        [&](const Part& p) { return space_.widest(p); }));
+  }
+
+  /// All of the group, or a part of it; the first one makes the results.
+  void run(const Part& part = {}, bool first = true) {
+    first_ = first;
+    prepare();
+    if (assign_ >= 0) take_base();
+    space_.restrict_to(part);
+    choose_units();
+    space_.set_width(width_, rows_ > 0 ? 1 : 0);
+    if (assign_ < 0) take_over();
+    write();
+  }
+
+ private:
+  void prepare() {
     const Group& group = k_.group;
     assign_ = group.anchor;
     Layout all = dense(group.space[0]);
@@ -32,13 +55,9 @@ class MapLowering {
       }
     }
     space_.collapse({"x"}, {0, group.space[0].size()});
-    if (assign_ >= 0) take_base();
     choose_form();
-    if (assign_ < 0) take_over();
-    write();
   }
 
- private:
   // Bool results are packed: a thread must own whole words.
   bool has_bool_output() const {
     return std::any_of(k_.group.outputs.begin(), k_.group.outputs.end(),
@@ -48,7 +67,6 @@ class MapLowering {
   void choose_form() {
     bool packed = has_bool_output();
     bool overrun = assign_ < 0;
-    int64_t n = space_.extent(0);
     if (space_.can_vectorize(0, overrun, packed)) {
       width_ = 4;
     } else if (packed) {
@@ -56,16 +74,19 @@ class MapLowering {
     }
     if (!quad_ && space_.shape().size() > 1) {
       space_.split_inner("y", "x");
-      rows_ = space_.extent(0);
-      n = space_.extent(1);
+      by_rows_ = true;
     }
+  }
+
+  void choose_units() {
+    if (by_rows_) rows_ = space_.extent(0);
+    int64_t n = space_.extent(by_rows_ ? 1 : 0);
     units_ = quad_ ? (n + 3) / 4 : (n + width_ - 1) / width_;
     total_ = n;
     if (rows_ > 0) {
       wx_ = units_ > 32 ? 64 : units_ > 8 ? 32 : 8;
       wy_ = 256 / wx_;
     }
-    space_.set_width(width_, rows_ > 0 ? 1 : 0);
   }
 
   // An operand that dies here and is read just where an output is written lends its buffer.
@@ -104,6 +125,7 @@ class MapLowering {
       over_.push_back({assign_, base});
       return;
     }
+    if (!first_) return;
     Step copy;
     copy.what = "copy";
     copy.buffers = {base};
@@ -128,6 +150,7 @@ class MapLowering {
 
     Step step;
     for (int o : k_.group.outputs) {
+      if (!first_) break;
       StepOutput out = step_output(c_.g, o);
       for (const auto& p : over_)
         if (p.first == o) out.in_place = p.second;
@@ -155,8 +178,7 @@ class MapLowering {
       std::string name =
           assigned ? space_.emit(source_.value, source_.layout) : space_.emit(o, all);
       if (quad_ && is_bool(c_.g.node_of(o)->dtype)) {
-        k_.bind(o, rt::Access::read_write);
-        stores += "  " + k_.binding_name(o) + "[unit] = w" + std::to_string(bools) + ";\n";
+        stores += space_.emit_word_store(o, "unit", "w" + std::to_string(bools));
         result += (bools ? ", " : "") + name;
         ++bools;
       } else {
@@ -177,14 +199,16 @@ class MapLowering {
   Operand source_;
   std::vector<std::pair<int, int>> over_;  // output, value whose buffer it takes
   int width_ = 1;
-  bool quad_ = false;
+  bool quad_ = false, by_rows_ = false, first_ = true;
   int64_t units_ = 0, rows_ = 0, total_ = 0, wx_ = 256, wy_ = 1;
 };
 
 }  // namespace
 
 void lower_map(LowerContext& c, int group) {
-  MapLowering(c, group).run();
+  if (!c.windowed(group)) return MapLowering(c, group).run();
+  std::vector<Part> parts = MapLowering(c, group).parts();
+  for (size_t i = 0; i < parts.size(); ++i) MapLowering(c, group).run(parts[i], i == 0);
 }
 
 }  // namespace wgt::graph

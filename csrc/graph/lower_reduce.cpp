@@ -71,7 +71,7 @@ class ReduceLowering {
   }
 
   void run() {
-    KernelCode k(c_.g, c_.fusion, gi_, c_.device);
+    KernelCode k(c_, gi_);
     SpaceCode in(k, 0, k.group.space[0]);
     std::vector<int> order;
     input_space(*node_, &order);
@@ -138,7 +138,7 @@ class ReduceLowering {
 
   // Folds the splits' results: [splits, outs] over its first dimension.
   void second_stage(const Shape& first, int part) {
-    KernelCode k(c_.g, c_.fusion, gi_, c_.device);
+    KernelCode k(c_, gi_);
     k.scratch_types.push_back({part, type_});
     SpaceCode out(k, 1, k.group.space[1]);
     collect_outputs(k, out, id_);

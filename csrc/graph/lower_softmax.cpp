@@ -6,8 +6,11 @@
 
 namespace wgt::graph {
 
-void lower_softmax(LowerContext& c, int gi) {
-  KernelCode k(c.g, c.fusion, gi, c.device);
+namespace {
+
+// One kernel; with large buffers for a part of the rows. Given parts to fill, it only cuts them.
+void lower_rows(LowerContext& c, int gi, const Part& part, bool first, std::vector<Part>* parts) {
+  KernelCode k(c, gi);
   int id = k.group.anchor;
   Operand source = c.g.nodes[static_cast<size_t>(id)].operands[0];
   int rank = k.group.space[0].size();
@@ -20,6 +23,13 @@ void lower_softmax(LowerContext& c, int gi) {
   collect_outputs(k, out, id);
   out.collapse({"o", "r"}, bounds);
 
+  if (parts) {
+    *parts = parts_of(cut({{in.sizes(0), 1}, {in.sizes(1), 0}}, KernelCode::window_limit(c.device),
+                          [&](const Part& p) { return std::max(in.widest(p), out.widest(p)); }));
+    return;
+  }
+  in.restrict_to(part);
+  out.restrict_to(part);
   int64_t rows = in.extent(0), count = in.extent(1);
   int rw = in.can_vectorize(1, false, true) && out.can_vectorize(1, false, true) ? 4 : 1;
   int64_t tr = count > 1024 ? 256 : count > 32 ? 32 : 8;
@@ -53,13 +63,23 @@ void lower_softmax(LowerContext& c, int gi) {
   vars.set("DECLARATIONS", k.declarations());
 
   Step step;
-  for (int o : k.group.outputs) step.outputs.push_back(step_output(c.g, o));
+  if (first)
+    for (int o : k.group.outputs) step.outputs.push_back(step_output(c.g, o));
   int64_t to = 256 / tr;
   fold_groups(static_cast<uint64_t>((rows + to - 1) / to), c.device.limits().max_groups, step.x,
               step.z);
   step.y = 1;
   k.finish(step, "softmax", kernels::expand("softmax.wgsl", vars));
   c.plan.steps.push_back(std::move(step));
+}
+
+}  // namespace
+
+void lower_softmax(LowerContext& c, int gi) {
+  if (!c.windowed(gi)) return lower_rows(c, gi, {}, true, nullptr);
+  std::vector<Part> parts;
+  lower_rows(c, gi, {}, true, &parts);
+  for (size_t i = 0; i < parts.size(); ++i) lower_rows(c, gi, parts[i], i == 0, nullptr);
 }
 
 }  // namespace wgt::graph

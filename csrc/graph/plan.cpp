@@ -54,6 +54,8 @@ void lower(LowerContext& c, int gi) {
   NodeKind kind = group.anchor < 0 ? NodeKind::map : c.g.node_of(group.anchor)->kind;
   switch (kind) {
     case NodeKind::reduce:
+      if (c.windowed(gi))
+        raise(ErrorKind::unsupported, "[reduce] of a tensor above this adapter's largest binding");
       lower_reduce(c, gi);
       break;
     case NodeKind::softmax:
@@ -68,7 +70,7 @@ void lower(LowerContext& c, int gi) {
   for (int v : c.dying[static_cast<size_t>(gi)]) steps.back().dies.push_back(v);
   for (size_t s = first; s < steps.size(); ++s) {
     steps[s].group = gi;
-    check_sizes(c.g, c.device, steps[s]);
+    if (steps[s].kernel && steps[s].windows.empty()) check_sizes(c.g, c.device, steps[s]);
     steps[s].what +=
         " (" + std::to_string(group.ops) + (group.ops == 1 ? " operation)" : " operations)");
   }
@@ -105,8 +107,9 @@ void verify_plan(const FlushGraph& g, const Plan& plan) {
 constexpr int kMostOperations = 256;
 constexpr int kTemplateWords = 96;  // sizes of dimensions, and what the templates themselves take
 
-std::shared_ptr<Plan> make_plan(const FlushGraph& g, rt::Device& device) {
-  FusionLimits limits{std::clamp(settings().max_fusion, 1, kMostOperations),
+namespace {
+std::shared_ptr<Plan> plan_with(const FlushGraph& g, rt::Device& device, int max_ops) {
+  FusionLimits limits{max_ops,
                       std::min(static_cast<int>(device.limits().max_storage_buffers), kMaxBuffers),
                       static_cast<int>(rt::kMaxParamBytes / 4) - kTemplateWords};
   Fusion f = fuse(g, limits);
@@ -125,6 +128,18 @@ std::shared_ptr<Plan> make_plan(const FlushGraph& g, rt::Device& device) {
   }
   if (settings().debug) verify_plan(g, *plan);
   return plan;
+}
+}  // namespace
+
+std::shared_ptr<Plan> make_plan(const FlushGraph& g, rt::Device& device) {
+  int max_ops = std::clamp(settings().max_fusion, 1, kMostOperations);
+  try {
+    return plan_with(g, device, max_ops);
+  } catch (const PlanError& error) {
+    // Parts of large buffers that do not fit into one kernel's bindings may, one operation each.
+    if (error.kind != ErrorKind::unsupported || max_ops == 1) throw;
+    return plan_with(g, device, 1);
+  }
 }
 
 std::shared_ptr<Plan> PlanCache::find(const std::vector<uint64_t>& key) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/node.h"
+#include "graph/windows.h"
 #include "runtime/device.h"
 
 namespace wgt::graph {
@@ -56,9 +57,16 @@ struct FlushGraph {
 
 /// A parameter word filled at execution.
 struct Patch {
-  enum Source : uint8_t { offset, bits, step } source;
+  enum Source : uint8_t { offset, bits, step, window } source;
   uint16_t word;  // in Step::params
-  int value;      // whose leaf offset (added to the word) or scalar bits
+  int value;      // whose leaf offset (added to the word) or scalar bits; window: the binding whose
+                  // first element counts
+};
+
+/// The part of a buffer that a step binds: elements on top of the leaf's offset.
+struct StepWindow {
+  Reach reach;
+  int item;  // bytes of an element
 };
 
 struct StepOutput {
@@ -70,8 +78,9 @@ struct StepOutput {
 constexpr int kMaxBuffers = 32;  // that one kernel binds; adapters may allow many more
 
 struct Step {
-  rt::KernelRef kernel;      // null: copy the buffer of inputs[0] to outputs[0]
-  std::vector<int> buffers;  // values in binding order
+  rt::KernelRef kernel;             // null: copy the buffer of inputs[0] to outputs[0]
+  std::vector<int> buffers;         // values in binding order
+  std::vector<StepWindow> windows;  // of the same; empty: whole buffers
   std::vector<uint32_t> params;
   std::vector<Patch> patches;
   std::vector<StepOutput> outputs;

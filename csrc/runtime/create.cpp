@@ -92,6 +92,8 @@ void open(Core& core) {
   core.queue = wgpuDeviceGetQueue(core.device);
   core.limits = to_limits(device_limits(core.device), core.features.immediates);
   if (core.options.default_limits) core.limits = at_most_default(core.limits);
+  if (core.options.max_binding)
+    core.limits.max_binding = std::min(core.limits.max_binding, core.options.max_binding);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ using Lock = std::unique_lock<std::mutex>;
 struct DeviceOptions {
   bool default_limits = false;  // ask for no feature and WebGPU's default limits only
   bool debug = false;           // shaders with runtime checks, fresh buffers poisoned, labels
+  uint64_t max_binding = 0;     // bytes, to stay below the adapter's limit; 0: as it is
 };
 
 enum class Access : uint8_t { read, read_write };

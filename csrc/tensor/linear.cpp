@@ -90,8 +90,18 @@ Tensor vector_product(const Tensor& a, const Tensor& b) {
   return reduce("sum", product, std::vector<int64_t>{rank - 1}, false);
 }
 
-constexpr int64_t kLongest = int64_t{1} << 19;
-Tensor long_product(const Tensor& a, const Tensor& b);
+// Pieces of the shared axis: no loop is longer than software drivers allow, and four rows or
+// columns of an operand reach no farther than a binding. [lock]
+int64_t longest_piece(const Tensor& a, const Tensor& b) {
+  auto step = [](const Tensor& t, int axis) {
+    Layout l = graph::Engine::layout_of(*t.node());
+    return std::abs(l.strides[axis]);
+  };
+  int64_t reach = static_cast<int64_t>(a.engine().device().limits().max_binding) / 8;
+  int64_t stride = std::max({step(a, a.rank() - 1), step(b, b.rank() - 2), int64_t{1}});
+  return std::clamp<int64_t>(reach / stride / 4 * 4, 4, int64_t{1} << 19);
+}
+Tensor long_product(const Tensor& a, const Tensor& b, int64_t longest);
 
 Tensor product_of(const Tensor& a, const Tensor& b) {
   Dims batch_a, batch_b;
@@ -107,15 +117,15 @@ Tensor product_of(const Tensor& a, const Tensor& b) {
     lock.unlock();
     return vector_product(a, b);
   }
-  if (k > kLongest) {
+  if (int64_t longest = longest_piece(a, b); k > longest) {
     lock.unlock();
-    return long_product(a, b);
+    return long_product(a, b, longest);
   }
   return Tensor(a.engine().matmul(a.node(), b.node(), shape));
 }
 
-// Pieces along the shared axis, summed: no loop in a kernel is longer than software drivers allow.
-Tensor long_product(const Tensor& a, const Tensor& b) {
+// Pieces along the shared axis, summed.
+Tensor long_product(const Tensor& a, const Tensor& b, int64_t longest) {
   auto piece = [](const Tensor& t, int axis, int64_t start, int64_t length) {
     std::vector<IndexItem> items;
     for (int d = 0; d < t.rank(); ++d)
@@ -125,8 +135,8 @@ Tensor long_product(const Tensor& a, const Tensor& b) {
   };
   int64_t k = a.shape().back();
   std::optional<Tensor> sum;
-  for (int64_t at = 0; at < k; at += kLongest) {
-    int64_t length = std::min(kLongest, k - at);
+  for (int64_t at = 0; at < k; at += longest) {
+    int64_t length = std::min(longest, k - at);
     Tensor part =
         product_of(piece(a, a.rank() - 1, at, length), piece(b, b.rank() - 2, at, length));
     sum = sum ? elementwise(OpId::add, {*sum, part}) : part;

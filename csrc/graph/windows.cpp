@@ -1,0 +1,130 @@
+#include "graph/windows.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace wgt::graph {
+
+namespace {
+
+// Outermost dimension in which the ends of the range differ, and the size of a step there.
+struct Level {
+  int dim = -1;
+  int64_t inner = 1;
+};
+
+Level level_of(const Dims& sizes, const Range& r) {
+  int64_t inner = numel(sizes);
+  for (int d = 0; d < sizes.size(); ++d) {
+    inner /= sizes[d];
+    if (r.begin / inner != (r.end - 1) / inner) return {d, inner};
+  }
+  return {};
+}
+
+// Where to halve, or nothing where the range must stay whole.
+std::optional<int64_t> middle(const CutAxis& axis, const Range& r) {
+  Level l = level_of(axis.sizes, r);
+  if (l.dim < 0 || axis.unit == 0) return std::nullopt;
+  int64_t first = r.begin / l.inner, last = (r.end - 1) / l.inner;
+  int64_t at = (first + last + 1) / 2 * l.inner;
+  if (l.dim == axis.sizes.size() - 1) at = (at + axis.unit - 1) / axis.unit * axis.unit;
+  if (at <= r.begin || at >= r.end) return std::nullopt;
+  return at;
+}
+
+class Cutter {
+ public:
+  Cutter(const std::vector<CutAxis>& axes, int64_t limit,
+         const std::function<int64_t(const Part&)>& bytes)
+      : axes_(axes), limit_(limit), bytes_(bytes) {
+    for (const CutAxis& a : axes) grid_.push_back({{0, numel(a.sizes)}});
+  }
+
+  Grid run() {
+    while (const auto part = first_too_large()) halve(*part);
+    return std::move(grid_);
+  }
+
+ private:
+  std::optional<Part> first_too_large() const {
+    for (const Part& p : parts_of(grid_))
+      if (bytes_(p) > limit_) return p;
+    return std::nullopt;
+  }
+
+  // Along the axis where it helps most.
+  void halve(const Part& part) {
+    int best = -1;
+    int64_t least = 0, where = 0;
+    for (size_t i = 0; i < axes_.size(); ++i) {
+      auto at = middle(axes_[i], part[i]);
+      if (!at) continue;
+      Part low = part, high = part;
+      low[i].end = high[i].begin = *at;
+      int64_t size = std::max(bytes_(low), bytes_(high));
+      if (best >= 0 && size >= least) continue;
+      best = static_cast<int>(i);
+      least = size;
+      where = *at;
+    }
+    if (best < 0)
+      raise(ErrorKind::unsupported, "one step reaches " + std::to_string(bytes_(part)) +
+                                        " bytes of a buffer, and this adapter binds " +
+                                        std::to_string(limit_) +
+                                        " at most: split the tensor, or copy its views first");
+    auto& ranges = grid_[static_cast<size_t>(best)];
+    for (size_t i = 0; i < ranges.size(); ++i)
+      if (ranges[i].begin < where && where < ranges[i].end) {
+        ranges.insert(ranges.begin() + static_cast<ptrdiff_t>(i) + 1, {where, ranges[i].end});
+        ranges[i].end = where;
+        break;
+      }
+  }
+
+  const std::vector<CutAxis>& axes_;
+  int64_t limit_;
+  const std::function<int64_t(const Part&)>& bytes_;
+  Grid grid_;
+};
+
+}  // namespace
+
+Reach reach_of(const Dims& sizes, const Dims& strides, const Range& range) {
+  Reach out;
+  Level l = level_of(sizes, range);
+  int64_t inner = numel(sizes);
+  for (int d = 0; d < sizes.size(); ++d) {
+    inner /= sizes[d];
+    int64_t low = range.begin / inner % sizes[d], high = low;
+    if (l.dim >= 0 && d == l.dim) high = (range.end - 1) / inner % sizes[d];
+    if (l.dim >= 0 && d > l.dim) {
+      low = 0;
+      high = sizes[d] - 1;
+    }
+    out.first += std::min(low * strides[d], high * strides[d]);
+    out.last += std::max(low * strides[d], high * strides[d]);
+  }
+  return out;
+}
+
+Grid cut(const std::vector<CutAxis>& axes, int64_t limit,
+         const std::function<int64_t(const Part&)>& bytes) {
+  return Cutter(axes, limit, bytes).run();
+}
+
+std::vector<Part> parts_of(const Grid& grid) {
+  std::vector<Part> parts{{}};
+  for (const auto& ranges : grid) {
+    std::vector<Part> longer;
+    for (const Part& p : parts)
+      for (const Range& r : ranges) {
+        longer.push_back(p);
+        longer.back().push_back(r);
+      }
+    parts = std::move(longer);
+  }
+  return parts;
+}
+
+}  // namespace wgt::graph

@@ -1,0 +1,141 @@
+"""Tensors above the largest binding: every family works on them in parts.
+
+A device of its own with a small `max_binding` takes hundreds of parts where large tensors take a
+few. The real limit is met by the tensors of 300 MB at the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wgtensor as wt
+from helpers import setting
+from tolerances import check, near, near_sum
+
+Array = np.ndarray[Any, Any]
+BINDING = 65536
+
+
+@pytest.fixture(scope="module")
+def tight() -> wt.Device:
+    with setting(max_binding=BINDING, debug=True):
+        device = wt.Device()
+        device.synchronize()
+    assert device.limits["max_binding"] <= BINDING
+    return device
+
+
+@pytest.fixture(scope="module")
+def x() -> Array:
+    return np.random.default_rng(0).standard_normal((300, 501), dtype=np.float32)
+
+
+@pytest.fixture
+def t(tight: wt.Device, x: Array) -> wt.Tensor:
+    return wt.asarray(x, device=tight)
+
+
+def test_elementwise(t: wt.Tensor, x: Array) -> None:
+    check(t + 1, x + np.float32(1))
+    check(-t * 2 + t, -x * 2 + x)
+    check(t[1:] + t[:-1], x[1:] + x[:-1])
+    check(t[::-1, ::-1] * 2, x[::-1, ::-1] * 2)
+    check(t.T.copy(), x.T)
+    check(t[:, 1::2].T + t[:, :-1:2].T, x[:, 1::2].T + x[:, :-1:2].T)
+    cube = x.reshape(100, 3, 501).transpose(2, 0, 1)
+    check(t.reshape(100, 3, 501).permute(2, 0, 1) + 2, cube + np.float32(2))
+
+
+@pytest.mark.parametrize("size", [150_300, 150_299, 150_297, 16_384, 16_385, 100_001])
+def test_flat(t: wt.Tensor, x: Array, size: int) -> None:
+    """Steps of four elements, whole words of bools, and rests of both."""
+    for start in (0, 1, 3, 4):
+        a, b = t.reshape(-1)[start:size], x.reshape(-1)[start:size]
+        check(a * a, b * b)
+        check(a > 0, b > 0)
+        check(wt.logical_not(a > 0) & (a < 1), ~(b > 0) & (b < 1))
+
+
+def test_bools_of_strided_operands(t: wt.Tensor, x: Array) -> None:
+    check(t.T > 0, x.T > 0)
+    check(wt.where((t > 0).T, t.T, 0), np.where((x > 0).T, x.T, np.float32(0)))
+
+
+def test_generators(tight: wt.Device) -> None:
+    check(wt.arange(100_000, device=tight) * 2, np.arange(100_000, dtype=np.int32) * 2)
+    check(wt.arange(100_000, device=tight) % 2 == 0, np.arange(100_000) % 2 == 0)
+    check(wt.full((500, 300), 2.5, device=tight), np.full((500, 300), 2.5, np.float32))
+
+
+def test_assignment(t: wt.Tensor, x: Array) -> None:
+    for target, value in [
+        (np.s_[3:200, 5:300:2], 7.0),
+        (np.s_[:, 1:], np.s_[:, :-1]),
+        (np.s_[::-1], np.s_[:]),
+        (np.s_[250], np.s_[3]),
+    ]:
+        y, e = t.copy(), x.copy()
+        y[target] = value if isinstance(value, float) else y[value]
+        e[target] = value if isinstance(value, float) else e[value].copy()
+        check(y, e)
+    in_place, e = t.copy().eval(), x.copy()
+    in_place[10:290] *= 2
+    e[10:290] *= 2
+    check(in_place, e)
+
+
+def test_results_take_over_their_operand(tight: wt.Device, x: Array) -> None:
+    y = wt.asarray(x, device=tight)
+    for _ in range(3):
+        y = (y * 0.5 + 1).eval()
+    check(y, ((x * np.float32(0.5) + 1) * np.float32(0.5) + 1) * np.float32(0.5) + 1)
+
+
+def test_small_views_of_large_buffers(t: wt.Tensor, x: Array) -> None:
+    check(t[299, 490:] + t[0, :11], x[299, 490:] + x[0, :11])
+    check(t[::100, ::100] * t[299, 500], x[::100, ::100] * x[299, 500])
+
+
+@pytest.mark.parametrize("operations", [4, 12])
+def test_many_operands(tight: wt.Device, operations: int) -> None:
+    """More windows than one kernel binds: the operations then run one by one."""
+    rng = np.random.default_rng(operations)
+    arrays = [rng.random(30_000, dtype=np.float32) for _ in range(operations)]
+    tensors = [wt.asarray(a, device=tight) for a in arrays]
+    sum_t, sum_a = tensors[0][1:], arrays[0][1:]
+    for tensor, array in zip(tensors[1:], arrays[1:], strict=True):
+        sum_t, sum_a = sum_t + tensor[1:] * tensor[:-1], sum_a + array[1:] * array[:-1]
+    near(sum_t, sum_a, ops=operations)
+
+
+@pytest.mark.parametrize("shape", [(300, 501, 70), (70, 300, 501), (64, 2000, 128), (3, 40_000, 5)])
+def test_matmul(tight: wt.Device, shape: tuple[int, int, int]) -> None:
+    m, k, n = shape
+    rng = np.random.default_rng(m)
+    a = rng.standard_normal((m, k), dtype=np.float32)
+    b = rng.standard_normal((k, n), dtype=np.float32)
+    bias = rng.standard_normal(n, dtype=np.float32)
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    size = np.abs(a) @ np.abs(b) + np.abs(bias)
+    u, v = wt.asarray(a, device=tight), wt.asarray(b, device=tight)
+    near_sum(wt.relu(u @ v + bias), np.maximum(exact + bias, 0), size, terms=k)
+    near_sum(v.T @ u.T, exact.T, size.T, terms=k)
+    left, right = wt.asarray(a.T.copy(), device=tight).T, wt.asarray(b.T.copy(), device=tight).T
+    near_sum(left @ right, exact, size, terms=k)
+
+
+def test_batches_of_products(tight: wt.Device) -> None:
+    rng = np.random.default_rng(5)
+    a = rng.integers(-9, 9, (7, 3, 40, 60), dtype=np.int32)
+    b = rng.integers(-9, 9, (3, 60, 50), dtype=np.int32)
+    u, v = wt.asarray(a, device=tight), wt.asarray(b, device=tight)
+    check(u @ v, a @ b)
+    check(u.permute(1, 0, 2, 3) @ v[:, None], a.transpose(1, 0, 2, 3) @ b[:, None])
+
+
+def test_explain_names_the_parts(t: wt.Tensor) -> None:
+    assert "parts" in wt.explain(t + 1)
+    assert "parts" not in wt.explain(t[0] + 1)
