@@ -85,7 +85,7 @@ def line_of(marker: str) -> str:
 
 
 def test_a_failing_step_names_its_line(device: wt.Device) -> None:
-    elements = device.limits["max_binding"] // 4 + 4096
+    elements = device.limits["max_buffer"] // 4 + 4096
     if elements >= 1 << 32:
         pytest.skip("more elements than a tensor may have")
     x = wt.asarray(np.arange(5, dtype="float32"), device=device)
@@ -107,7 +107,7 @@ def test_a_failing_step_names_its_line(device: wt.Device) -> None:
 
 
 def test_without_debug_mode_no_line_is_named() -> None:
-    elements = wt.default_device().limits["max_binding"] // 4 + 4096
+    elements = wt.default_device().limits["max_buffer"] // 4 + 4096
     if wt.config.debug or elements >= 1 << 32:
         pytest.skip("debug mode, or more elements than a tensor may have")
     with pytest.raises((wt.UnsupportedError, wt.OutOfMemoryError)) as caught:
