@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import wgtensor as wt
-from wgtensor import _core, _functions, _generated
+from wgtensor import _core, _functions, _generated, _reductions
 
 HERE = Path(__file__).resolve().parent
 NOTE = "<!-- Written by docs/build.py: do not edit. -->\n"
@@ -41,8 +41,11 @@ GROUPS = {
         *("reshape", "permute_dims", "matrix_transpose", "broadcast_to", "broadcast_shapes"),
         *("expand_dims", "squeeze"),
     ),
-    "Reductions": ("sum", "mean", "max", "min"),
-    "Linear algebra and networks": ("matmul", "softmax"),
+    "Reductions": (
+        *("sum", "prod", "mean", "var", "std", "max", "min", "argmax", "argmin"),
+        *("any", "all", "count_nonzero", "logsumexp"),
+    ),
+    "Linear algebra and networks": ("matmul", "softmax", "log_softmax"),
     "dtypes": ("astype", "result_type", "can_cast", "isdtype", "finfo", "iinfo"),
     "Devices and execution": (
         *("devices", "default_device", "set_default_device", "get_device", "is_available"),
@@ -87,9 +90,8 @@ def parameters(function: object) -> str:
 
 def functions() -> str:
     listed = {name for names in GROUPS.values() for name in names}
-    public = {
-        n for n in wt.__all__ if getattr(getattr(wt, n), "__module__", "") == _functions.__name__
-    }
+    modules = {_functions.__name__, _reductions.__name__}
+    public = {n for n in wt.__all__ if getattr(getattr(wt, n), "__module__", "") in modules}
     if missing := public - listed:
         raise SystemExit(f"docs/build.py: name a group for {sorted(missing)}")
     text = ""

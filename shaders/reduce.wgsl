@@ -2,11 +2,13 @@
 // lanes of an output are folded as a tree. ROW: lanes run along the reduced elements, else outputs run first.
 // With several splits each one folds a chunk, and a second kernel folds what they give.
 {{DECLARATIONS}}
-fn rd_combine(a: {{T}}, b: {{T}}) -> {{T}} {
-  return {{COMBINE}};
-}
 {{FUNCTIONS}}
-var<workgroup> rd_part: array<{{T}}, {{TO * TR}}>;
+//% if TR > 1
+var<workgroup> rd_part: array<{{TREE}}, {{TO * TR}}>;
+//% end
+//% if BOOLS > 0
+var<workgroup> rd_flags: array<u32, {{TO}}>;
+//% end
 
 @compute @workgroup_size({{TO * TR}}, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>,
@@ -20,46 +22,73 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
 //% end
   let o = ((wid.z * nwg.x + wid.x) * {{TO}}u + local) * {{OW}}u;
   let split = wid.y;
-  var acc = {{T}}(bitcast<{{S}}>({{INIT}}));
-  if (o < {{OUTS}}) {
-    let end = min((split + 1u) * {{CHUNK}}, {{COUNT}});
-    var r = split * {{CHUNK}} + lane * {{RW}}u;
-    // Four loads in flight; the order of additions is fixed.
-    loop {
-      if (r + {{3 * TR * RW}}u >= end) { break; }
+  let first = split * {{CHUNK}};
+  let mine = select(0u, min({{COUNT}} - first, {{CHUNK}}), o < {{OUTS}});
+  var total = {{IDENTITY}};
+  var at = lane * {{RW}}u;
+  // Four loads in flight, and blocks of 64 turns: the error of a sum grows with the root of the
+  // number of a lane's turns. The order of operations is fixed.
+  loop {
+    if (at + {{3 * TR * RW}}u >= mine) { break; }
+    var block = {{IDENTITY}};
+    for (var turn = 0u; turn < 64u; turn += 1u) {
+      if (at + {{3 * TR * RW}}u >= mine) { break; }
+      let r = first + at;
       let v0 = load(o, r);
       let v1 = load(o, r + {{TR * RW}}u);
       let v2 = load(o, r + {{2 * TR * RW}}u);
       let v3 = load(o, r + {{3 * TR * RW}}u);
-      acc = rd_combine(acc, rd_combine(rd_combine(v0, v1), rd_combine(v2, v3)));
-      r += {{4 * TR * RW}}u;
+      block = {{COMBINE}}(block, {{COMBINE}}({{COMBINE}}(v0, v1), {{COMBINE}}(v2, v3)));
+      at += {{4 * TR * RW}}u;
     }
-    loop {
-      if (r >= end) { break; }
-      acc = rd_combine(acc, load(o, r));
-      r += {{TR * RW}}u;
-    }
+    total = {{COMBINE}}(total, block);
   }
+  loop {
+    if (at >= mine) { break; }
+    total = {{COMBINE}}(total, load(o, first + at));
+    at += {{TR * RW}}u;
+  }
+//% if RW == 4
+  var acc = rd_fold(total);
+//% else
+  var acc = total;
+//% end
 //% if TR > 1
   rd_part[lid.x] = acc;
   workgroupBarrier();
   for (var half = {{TR / 2}}u; half > 0u; half = half >> 1u) {
     if (lane < half) {
 //% if ROW
-      rd_part[lid.x] = rd_combine(rd_part[lid.x], rd_part[lid.x + half]);
+      rd_part[lid.x] = {{FOLD}}(rd_part[lid.x], rd_part[lid.x + half]);
 //% else
-      rd_part[lid.x] = rd_combine(rd_part[lid.x], rd_part[lid.x + half * {{TO}}u]);
+      rd_part[lid.x] = {{FOLD}}(rd_part[lid.x], rd_part[lid.x + half * {{TO}}u]);
 //% end
     }
     workgroupBarrier();
   }
   acc = rd_part[lid.x];
 //% end
-  if (lane == 0u && o < {{OUTS}}) {
-//% if RW == 4
-    rd_finish(split, o, rd_fold(acc));
-//% else
-    rd_finish(split, o, acc);
-//% end
+//% if BOOLS > 0
+  // Four bools share a word: one lane writes it.
+  if (lane == 0u) {
+    rd_flags[local] = 0u;
+    if (o < {{OUTS}}) { rd_flags[local] = rd_finish(split, o, acc); }
   }
+  workgroupBarrier();
+  if (lane == 0u && local % 4u == 0u && o < {{OUTS}}) {
+    let f0 = rd_flags[local];
+//% if TO > 1
+    let f1 = rd_flags[local + 1u];
+    let f2 = rd_flags[local + 2u];
+    let f3 = rd_flags[local + 3u];
+//% else
+    let f1 = 0u;
+    let f2 = 0u;
+    let f3 = 0u;
+//% end
+{{WORDS}}
+  }
+//% else
+  if (lane == 0u && o < {{OUTS}}) { rd_finish(split, o, acc); }
+//% end
 }

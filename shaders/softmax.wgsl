@@ -1,6 +1,6 @@
 // Softmax over rows: TR lanes to a row, TO rows to a workgroup. CACHE > 0: a lane keeps its CACHE values in
 // registers and the row is read once; else a running maximum and sum, and a second read.
-// A row of nothing but -inf gives zeros.
+// A row of nothing but -inf gives zeros. LOG: the logarithm of all that, x - peak - log(sum); such a row keeps its -inf.
 {{DECLARATIONS}}
 {{FUNCTIONS}}
 var<workgroup> sm_part: array<f32, {{TO * TR}}>;
@@ -75,8 +75,13 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
 //% if CACHE > 0
   var total = {{V}}(0.0);
 //% for i in 0..CACHE
+//% if LOG
+  v{{i}} = v{{i}} - {{V}}(shift);
+  total = total + {{EXPV}}(v{{i}});
+//% else
   v{{i}} = {{EXPV}}(v{{i}} - {{V}}(shift));
   total = total + v{{i}};
+//% end
 //% end
 //% else
   total = total * {{EXPV}}(top - {{V}}(shift));
@@ -86,17 +91,30 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
 //% else
   let sum = sm_tree_sum(lid.x, lane, total);
 //% end
+//% if LOG
+  let scale = {{V}}(select({{LOGARITHM}}(sum), 0.0, sum == 0.0));
+//% else
   let scale = select(1.0 / sum, 0.0, sum == 0.0);
+//% end
   if (!live) { return; }
 //% if CACHE > 0
 //% for i in 0..CACHE
+//% if LOG
+  if (r{{i}} < count) { emit(o, r{{i}}, v{{i}} - scale); }
+//% else
   if (r{{i}} < count) { emit(o, r{{i}}, v{{i}} * scale); }
+//% end
 //% end
 //% else
   for (var turn = lane * {{RW}}u; turn < count; turn += {{8 * TR * RW}}u) {
 //% for i in 0..8
     if (turn + {{i * TR * RW}}u < count) {
-      emit(o, turn + {{i * TR * RW}}u, {{EXPV}}(load(o, turn + {{i * TR * RW}}u) - {{V}}(shift)) * scale);
+      let v = load(o, turn + {{i * TR * RW}}u) - {{V}}(shift);
+//% if LOG
+      emit(o, turn + {{i * TR * RW}}u, v - scale);
+//% else
+      emit(o, turn + {{i * TR * RW}}u, {{EXPV}}(v) * scale);
+//% end
     }
 //% end
   }

@@ -166,6 +166,37 @@ def test_log_loss_from_softmax(rng: np.random.Generator) -> None:
     assert loss.item() == pytest.approx(expected, rel=1e-5)
 
 
+def expect_log(a: Array, axis: int = -1) -> Array:
+    x = a.astype(np.float64)
+    top = x.max(axis=axis, keepdims=True)
+    shifted = x - np.where(top == -np.inf, 0, top)
+    with np.errstate(divide="ignore"):
+        total = np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+    return np.asarray(shifted - np.where(np.isneginf(total), 0, total))
+
+
+@pytest.mark.short
+@pytest.mark.parametrize("size", [1, 3, 8, 33, 200, 1500, 4100, 9000])
+def test_log_softmax(size: int, rng: np.random.Generator) -> None:
+    """Where softmax vanishes its logarithm does not; rows of -inf stay what they are."""
+    for scale in (1, 30, 1000):
+        a = random_array(rng, (6, size)) * np.float32(scale)
+        a[1, ::2] = -np.inf
+        a[2] = -np.inf
+        for axis in (0, 1):
+            e = expect_log(a, axis)
+            allowed = 3e-6 + 3e-7 * np.where(np.isfinite(e), abs(e), 0)
+            check(wt.log_softmax(a, axis=axis), e, allowed=allowed, name=f"{size} x{scale}")
+    x = wt.asarray(random_array(rng, (4, size)))
+    check((x * 2).log_softmax(dim=1) + 1, expect_log(x.numpy() * 2) + 1, allowed=2e-5)
+    assert dispatches(lambda: (x * 2).log_softmax(axis=-1) + 1) == 1
+    b = np.zeros((2, size), np.float32)
+    b[0, size // 2] = np.nan
+    result = wt.log_softmax(b).numpy()
+    assert np.isnan(result[0]).all()
+    np.testing.assert_allclose(result[1], -np.log(size), rtol=1e-6, atol=1e-6)
+
+
 def test_other_dtypes_and_shapes(rng: np.random.Generator) -> None:
     a = random_array(rng, (4, 5), "int32")
     verify(wt.asarray(a).softmax(axis=-1), expect(a), a)

@@ -52,9 +52,11 @@ for a, b in itertools.product(DTYPES, DTYPES):
 
 # Reductions: one stage and two, either axis, prologue and epilogue.
 shapes = [(3, 5), (64, 64), (300, 1), (1, 300), (4, 6, 8), (70_000,), (40_000, 4), (3, 50_000)]
-for op, d, shape in itertools.product(("sum", "max", "min", "mean"), DTYPES, shapes):
+reductions = ("sum", "prod", "max", "mean", "any", "argmax", "argmin", "var", "logsumexp")
+for op, d, shape in itertools.product(reductions, DTYPES, shapes):
     x = tensor(d, *shape)
-    for axis in (None, 0, -1, (0, -1)) if len(shape) > 1 else (None,):
+    single = op.startswith("arg")
+    for axis in (None, 0, -1, *(() if single else ((0, -1),))) if len(shape) > 1 else (None,):
         attempt(lambda: getattr(wt, op)(x, axis=axis))
         attempt(lambda: getattr(wt, op)(x * 2, axis=axis, keepdims=True) + 1)
         attempt(lambda: getattr(wt, op)(x[..., ::-1], axis=axis) > 1)
@@ -63,6 +65,7 @@ for shape in [(5,), (8, 33), (2, 3, 4), (3, 5000), (1000, 3), (2, 70_000)]:
     for axis in range(-len(shape), 0):
         attempt(wt.softmax, tensor("float32", *shape), axis=axis)
         attempt(lambda: wt.softmax(tensor("float32", *shape) * 2, axis=axis) - 1)
+        attempt(wt.log_softmax, tensor("float32", *shape), axis=axis)
 
 # Products: tiles of every size, transposed, strided and offset operands, batches, epilogues.
 sizes = [1, 3, 4, 16, 33, 64, 130, 260]

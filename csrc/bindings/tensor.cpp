@@ -112,14 +112,32 @@ void init_reductions(py::class_<Tensor>& t) {
   define("mean", "Arithmetic mean over axes, in float32.");
   define("max", "Largest element over axes; NaN wins.");
   define("min", "Smallest element over axes; NaN wins.");
+  define("prod", "Product over axes; integers wrap.");
+  define("any", "Whether any element is not zero.");
+  define("all", "Whether no element is zero.");
+  define("count_nonzero", "Number of elements that are not zero.");
+  define("argmax", "Place of the largest element.");
+  define("argmin", "Place of the smallest element.");
+  define("logsumexp", "Logarithm of the sum of exponentials.");
+  t.def(
+      "_var",
+      [](Tensor s, py::handle axis, double correction, bool keepdims, const std::string& op) {
+        auto a = to_axes(op.c_str(), axis);
+        return made(unlocked([&] { return variance(op.c_str(), s, a, correction, keepdims); }));
+      },
+      py::arg("axis"), py::arg("correction"), py::arg("keepdims"), py::arg("op"),
+      "`op` is the name that errors give.");
   t.def(
       "_softmax",
-      [](Tensor s, py::handle axis) {
-        auto a = to_axes("softmax", axis);
-        if (!a || a->size() != 1) raise(ErrorKind::value, "[softmax] takes one axis");
-        return made(unlocked([&] { return softmax(s, a->front()); }));
+      [](Tensor s, py::handle axis, bool logarithm) {
+        const char* op = logarithm ? "log_softmax" : "softmax";
+        auto a = to_axes(op, axis);
+        if (!a || a->size() != 1)
+          raise(ErrorKind::value, std::string("[") + op + "] takes one axis");
+        return made(unlocked([&] { return softmax(s, a->front(), logarithm); }));
       },
-      py::arg("axis") = -1, "exp(x - max) / sum of the same, along an axis.");
+      py::arg("axis") = -1, py::arg("logarithm") = false,
+      "exp(x - max) / sum of the same, along an axis, or its logarithm.");
 }
 
 Scalar scalar_of(const char* op, py::handle o) {

@@ -8,7 +8,8 @@
 namespace wgt::graph {
 
 const char* reduce_name(ReduceOp op) {
-  constexpr const char* names[] = {"sum", "max", "min"};
+  constexpr const char* names[] = {"sum", "prod",   "max",    "min",        "any",
+                                   "all", "argmax", "argmin", "deviations", "logsumexp"};
   return names[static_cast<int>(op)];
 }
 
@@ -231,7 +232,7 @@ NodeRef Engine::reduce(ReduceOp op, const NodeRef& input, uint32_t axes) {
   Dims shape;
   for (int d = 0; d < input->shape.size(); ++d)
     if (!((axes >> d) & 1u)) shape.push_back(input->shape[d]);
-  NodeRef n = make(NodeKind::reduce, input->dtype, shape, reduce_name(op));
+  NodeRef n = make(NodeKind::reduce, reduced_dtype(op, input->dtype), shape, reduce_name(op));
   n->reduce = op;
   n->axes = axes;
   set_input(*n, 0, input);
@@ -239,10 +240,11 @@ NodeRef Engine::reduce(ReduceOp op, const NodeRef& input, uint32_t axes) {
   return n;
 }
 
-NodeRef Engine::softmax(const NodeRef& input) {
+NodeRef Engine::softmax(const NodeRef& input, bool logarithm) {
   flush_if_due();
   settle(*input);
   NodeRef n = make(NodeKind::softmax, input->dtype, input->shape, "softmax");
+  n->logarithm = logarithm;
   set_input(*n, 0, input);
   enqueue(*n);
   return n;

@@ -38,7 +38,7 @@ class Engine {
   /// counts from.
   NodeRef view(const NodeRef& base, const Dims& shape, const Layout& layout);
   NodeRef reduce(ReduceOp op, const NodeRef& input, uint32_t axes);
-  NodeRef softmax(const NodeRef& input);
+  NodeRef softmax(const NodeRef& input, bool logarithm = false);
   NodeRef matmul(const NodeRef& a, const NodeRef& b, const Dims& shape);
   NodeRef assign(const NodeRef& base, const NodeRef& value, const Layout& layout);
 

@@ -1,8 +1,7 @@
 // Reductions, with the elementwise work before and after them in the same kernel.
 #include <algorithm>
-#include <limits>
 
-#include "graph/codegen.h"
+#include "graph/accumulator.h"
 #include "kernels/template.h"
 
 namespace wgt::graph {
@@ -16,38 +15,25 @@ struct Shape {
   int64_t outs = 0, count = 0, splits = 1, chunk = 0;
 };
 
-uint32_t initial_bits(ReduceOp op, DType t) {
-  if (op == ReduceOp::sum) return 0;
-  bool max = op == ReduceOp::max;
-  if (is_float(t)) return max ? 0xff800000u : 0x7f800000u;
-  if (t == DType::int32) return max ? 0x80000000u : 0x7fffffffu;
-  return max ? 0u : 0xffffffffu;
-}
-
-std::string combine(KernelCode& k, ReduceOp op, DType t, int width) {
-  if (op == ReduceOp::sum) return "a + b";
-  std::string name = op == ReduceOp::max ? "max" : "min";
-  if (is_float(t)) name = k.use_function(name + "_nan", width);
-  return name + "(a, b)";
-}
-
-void choose_threads(Shape& s) {
+void choose_threads(Shape& s, bool words) {
   if (s.row) {
     // Two steps or more for each lane; few distinct numbers of lanes, as each is a kernel of its
     // own.
     int64_t steps = s.count / s.rw / 2;
     s.tr = steps >= 256 ? 256 : steps >= 64 ? 64 : steps >= 16 ? 16 : steps >= 4 ? 4 : 1;
-    s.to = 256 / s.tr;
+    if (words && s.outs > 1) s.tr = std::min(s.tr, 64);  // four outputs to a word of bools
   } else {
-    s.tr = s.outs / s.ow >= 32768 || s.count < 16 ? 1 : 8;
-    s.to = 256 / s.tr;
+    int64_t units = s.outs / s.ow;
+    s.tr = units >= 32768 || s.count < 16 ? 1 : units > 16 ? 8 : 16;
   }
+  s.to = 256 / s.tr;
 }
 
-// Enough workgroups to fill the device, each with work worth its start.
-// llvmpipe ends every loop of an invocation after 65,535 turns in all; a turn takes four steps.
-constexpr int64_t kMostSteps = 4 * 60000;
+// At most so many steps does a lane take: 64 blocks of 64 turns of 4 keep sums exact as a tree's
+// are. (llvmpipe ends every loop of an invocation after 65,535 turns in all.)
+constexpr int64_t kMostSteps = 64 * 64 * 4;
 
+// Enough workgroups to fill the device, each with work worth its start.
 void choose_splits(Shape& s, bool software) {
   int64_t groups = (s.outs / s.ow + s.to - 1) / s.to;
   int64_t target = software ? 8 : 2048, least = software ? 65536 : 8192;
@@ -63,11 +49,15 @@ void choose_splits(Shape& s, bool software) {
 
 class ReduceLowering {
  public:
-  ReduceLowering(LowerContext& c, int gi) : c_(c), gi_(gi) {
-    const Group& g = c.fusion.groups[static_cast<size_t>(gi)];
-    id_ = g.anchor;
-    node_ = c.g.node_of(id_);
-    type_ = node_->dtype;
+  ReduceLowering(LowerContext& c, int gi)
+      : c_(c),
+        gi_(gi),
+        id_(c.fusion.groups[static_cast<size_t>(gi)].anchor),
+        node_(c.g.node_of(id_)),
+        source_(c.g.nodes[static_cast<size_t>(id_)].operands[0]),
+        type_(c.g.node_of(source_.value)->dtype) {
+    for (int o : c.fusion.groups[static_cast<size_t>(gi)].outputs)
+      bools_ += is_bool(c.g.node_of(o)->dtype);
   }
 
   void run() {
@@ -75,52 +65,95 @@ class ReduceLowering {
     SpaceCode in(k, 0, k.group.space[0]);
     std::vector<int> order;
     input_space(*node_, &order);
-    Operand source = c_.g.nodes[static_cast<size_t>(id_)].operands[0];
-    Layout l{Dims(), source.layout.offset};
-    for (int d : order) l.strides.push_back(source.layout.strides[d]);
-    in.collect(source.value, l);
+    Layout l{Dims(), source_.layout.offset};
+    for (int d : order) l.strides.push_back(source_.layout.strides[d]);
+    in.collect(source_.value, l);
     int kept = node_->shape.size();
     in.collapse({"o", "r"}, {0, kept, k.group.space[0].size()});
     SpaceCode out(k, 1, k.group.space[1]);
     collect_outputs(k, out, id_);
     out.collapse({"o"}, {0, k.group.space[1].size()});
 
+    Accumulator acc(k, node_->reduce, type_);
     Shape s = choose(in, out);
+    total_ = s.count;
     bool staged = s.splits > 1;
     // Both sides state their wishes before either writes code: they may read the same binding.
-    in.set_width(std::max(s.ow, s.rw), s.ow == 4 ? 0 : 1);
+    int width = std::max(s.ow, s.rw);
+    in.set_width(width, s.ow == 4 ? 0 : 1);
     if (!staged) out.set_width(s.ow, 0);
     in.begin();
-    std::string value = in.emit(source.value, l);
-    std::string ty = wgsl_type(info(type_).compute, std::max(s.ow, s.rw));
-    std::string functions = "fn load(o: u32, r: u32) -> " + ty + " {\n" + in.take_body() +
-                            "  return " + value + ";\n}\n";
+    std::string value = acc.lift(in.emit(source_.value, l), "r", width, s.rw == 4);
+    std::string load = load_header(acc, width) + in.take_body() + "  return " + value + ";\n}\n";
     Step step;
     int part = -1;
+    std::string finish;
     if (staged) {
       part = c_.scratch();
-      k.scratch_types.push_back({part, type_});
+      k.scratch_types.push_back({part, acc.part()});
       k.want_vec4(part, s.ow == 4);
       k.bind(part, rt::Access::read_write);
-      step.outputs = {{part, static_cast<uint64_t>(s.outs * s.splits * 4), -1}};
-      std::string outs = k.params.add("outs", static_cast<uint32_t>(s.outs));
-      functions += finish_header(s.ow) + "  " + k.binding_name(part) + "[(split * " + outs +
-                   " + o) / " + std::to_string(s.ow) + "u] = v;\n}\n";
+      uint64_t words = static_cast<uint64_t>(s.outs * s.splits * acc.parts());
+      step.outputs = {{part, words * 4, -1}};
+      finish = store_parts(k, acc, s, part);
     } else {
-      functions += finish_outputs(k, out, s.ow);
+      finish = finish_outputs(k, acc, out, s.ow);
       for (int o : k.group.outputs) step.outputs.push_back(step_output(c_.g, o));
     }
-    emit_kernel(k, step, s, functions);
+    emit_kernel(k, acc, step, s, load + finish, staged);
     if (staged) second_stage(s, part);
   }
 
  private:
-  std::string finish_header(int ow) const {
-    return "fn rd_finish(split: u32, o: u32, v: " + wgsl_type(info(type_).compute, ow) + ") {\n";
+  std::string load_header(const Accumulator& acc, int width) const {
+    return "fn load(o: u32, r: u32) -> " + acc.type(width) + " {\n";
   }
 
-  std::string finish_outputs(KernelCode& k, SpaceCode& out, int ow) {
-    return finish_header(ow) + output_body(k, out, id_) + "}\n";
+  std::string finish_header(const Accumulator& acc, int ow, bool flags) const {
+    return "fn rd_finish(split: u32, o: u32, acc: " + acc.type(ow) + ")" +
+           (flags ? " -> u32 {\n" : " {\n");
+  }
+
+  // The accumulators' words lie in planes: [parts, splits, outs].
+  std::string store_parts(KernelCode& k, const Accumulator& acc, const Shape& s, int part) const {
+    std::string outs = k.params.add("outs", static_cast<uint32_t>(s.outs));
+    std::string plane = k.params.add("plane", static_cast<uint32_t>(s.outs * s.splits));
+    std::string text = finish_header(acc, s.ow, false) + "  let at = split * " + outs + " + o;\n";
+    for (int i = 0; i < acc.parts(); ++i)
+      text += "  " + k.binding_name(part) + "[(at" + (i ? " + " + plane : "") + ") / " +
+              std::to_string(s.ow) + "u] = " + acc.word("acc", i) + ";\n";
+    return text + "}\n";
+  }
+
+  // Writes the outputs; bools one by one are returned as bits instead, for they share words.
+  std::string finish_outputs(KernelCode& k, Accumulator& acc, SpaceCode& out, int ow) {
+    std::string count = k.params.add("count", static_cast<uint32_t>(total_));
+    flags_ = ow == 1 && bools_ > 0;
+    std::string text =
+        finish_header(acc, ow, flags_) + "  let v = " + acc.result("acc", count, ow) + ";\n";
+    Layout dense{contiguous_strides(k.group.space[1]), 0};
+    out.begin();
+    out.define(id_, dense, "v");
+    std::string flags;
+    words_.clear();
+    int bit = 0;
+    for (int o : k.group.outputs) {
+      std::string name = out.emit(o, dense);
+      if (!flags_ || !is_bool(c_.g.node_of(o)->dtype)) {
+        out.emit_store(o, name);
+        continue;
+      }
+      k.bind(o, rt::Access::read_write);
+      flags += std::string(flags.empty() ? "" : " | ") + "select(0u, " + std::to_string(1u << bit) +
+               "u, " + name + ")";
+      words_ += "    " + k.binding_name(o) + "[o >> 2u] = ";
+      for (int j = 0; j < 4; ++j)
+        words_ += std::string(j ? " | " : "") + "(((f" + std::to_string(j) + " >> " +
+                  std::to_string(bit) + "u) & 1u) << " + std::to_string(8 * j) + "u)";
+      words_ += ";\n";
+      ++bit;
+    }
+    return text + out.take_body() + (flags_ ? "  return " + flags + ";\n}\n" : "}\n");
   }
 
   Shape choose(const SpaceCode& in, const SpaceCode& out) {
@@ -131,7 +164,7 @@ class ReduceLowering {
     s.row = rows >= columns || s.outs < 16;
     if (s.row && rows >= columns && in.can_vectorize(1, false, false)) s.rw = 4;
     if (!s.row && in.can_vectorize(0, false, false) && out.can_vectorize(0, false, false)) s.ow = 4;
-    choose_threads(s);
+    choose_threads(s, bools_ > 0);
     choose_splits(s, c_.device.is_software());
     return s;
   }
@@ -139,7 +172,8 @@ class ReduceLowering {
   // Folds the splits' results: [splits, outs] over its first dimension.
   void second_stage(const Shape& first, int part) {
     KernelCode k(c_, gi_);
-    k.scratch_types.push_back({part, type_});
+    Accumulator acc(k, node_->reduce, type_);
+    k.scratch_types.push_back({part, acc.part()});
     SpaceCode out(k, 1, k.group.space[1]);
     collect_outputs(k, out, id_);
     out.collapse({"o"}, {0, k.group.space[1].size()});
@@ -147,43 +181,42 @@ class ReduceLowering {
     s.outs = first.outs;
     s.count = first.splits;
     s.row = s.outs < 16;
-    choose_threads(s);
+    choose_threads(s, bools_ > 0);
     s.chunk = s.count;
     out.set_width(1, 0);
     k.bind(part, rt::Access::read);
     std::string outs = k.params.add("outs", static_cast<uint32_t>(s.outs));
-    std::string functions = "fn load(o: u32, r: u32) -> " + std::string(info(type_).compute) +
-                            " {\n  return " + k.binding_name(part) + "[r * " + outs + " + o];\n}\n";
-    functions += finish_outputs(k, out, 1);
+    std::string plane = k.params.add("plane", static_cast<uint32_t>(s.outs * s.count));
+    std::string from = k.binding_name(part) + "[r * " + outs + " + o";
+    std::string load = load_header(acc, 1) + "  return " +
+                       acc.make(from + "]", from + " + " + plane + "]", 1) + ";\n}\n";
     Step step;
     for (int o : k.group.outputs) step.outputs.push_back(step_output(c_.g, o));
     step.dies.push_back(part);
-    emit_kernel(k, step, s, functions);
+    emit_kernel(k, acc, step, s, load + finish_outputs(k, acc, out, 1), false);
   }
 
-  void emit_kernel(KernelCode& k, Step& step, const Shape& s, std::string functions) {
+  void emit_kernel(KernelCode& k, Accumulator& acc, Step& step, const Shape& s,
+                   const std::string& functions, bool staged) {
     int width = std::max(s.ow, s.rw);
-    std::string scalar = info(type_).compute;
-    if (s.rw == 4) {
-      std::string one = combine(k, node_->reduce, type_, 1);
-      functions += "fn rd_pair(a: " + scalar + ", b: " + scalar + ") -> " + scalar +
-                   " {\n  return " + one + ";\n}\nfn rd_fold(v: vec4<" + scalar + ">) -> " +
-                   scalar + " {\n  return rd_pair(rd_pair(v.x, v.y), rd_pair(v.z, v.w));\n}\n";
-    }
+    std::string types = acc.declare(width);
+    if (s.rw == 4) types += acc.declare(1) + acc.declare_fold();
     kernels::Vars vars;
-    vars.set("COMBINE", combine(k, node_->reduce, type_, width));
-    vars.set("T", wgsl_type(scalar.c_str(), width));
-    vars.set("S", scalar);
+    vars.set("COMBINE", acc.combine(width));
+    vars.set("FOLD", acc.combine(s.ow));
+    vars.set("TREE", acc.type(s.ow));
+    vars.set("IDENTITY", acc.identity(width));
     vars.set("TR", int64_t{s.tr});
     vars.set("TO", int64_t{s.to});
     vars.set("OW", int64_t{s.ow});
     vars.set("RW", int64_t{s.rw});
     vars.set("ROW", int64_t{s.row});
-    vars.set("INIT", k.params.add("init", initial_bits(node_->reduce, type_)));
+    vars.set("BOOLS", int64_t{flags_ && !staged});
+    vars.set("WORDS", words_);
     vars.set("OUTS", k.params.add("outs", static_cast<uint32_t>(s.outs)));
     vars.set("COUNT", k.params.add("count", static_cast<uint32_t>(s.count)));
     vars.set("CHUNK", k.params.add("chunk", static_cast<uint32_t>(s.chunk)));
-    vars.set("FUNCTIONS", functions);
+    vars.set("FUNCTIONS", types + functions);
     vars.set("DECLARATIONS", k.declarations());
     int64_t groups = (s.outs / s.ow + s.to - 1) / s.to;
     fold_groups(static_cast<uint64_t>(groups), c_.device.limits().max_groups, step.x, step.z);
@@ -194,9 +227,14 @@ class ReduceLowering {
   }
 
   LowerContext& c_;
-  int gi_, id_ = -1;
-  Node* node_ = nullptr;
-  DType type_ = DType::float32;
+  int gi_, id_;
+  Node* node_;
+  Operand source_;
+  DType type_;  // of the elements
+  int bools_ = 0;
+  int64_t total_ = 0;
+  bool flags_ = false;
+  std::string words_;  // stores of packed outputs
 };
 
 }  // namespace

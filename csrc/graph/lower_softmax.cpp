@@ -56,6 +56,9 @@ void lower_rows(LowerContext& c, int gi, const Part& part, bool first, std::vect
   vars.set("MAX", k.use_function("max_nan", 1));
   vars.set("MAXV", k.use_function("max_nan", rw));
   vars.set("EXPV", k.use_function("exp", rw));
+  bool logarithm = c.g.node_of(id)->logarithm;
+  vars.set("LOG", int64_t{logarithm});
+  if (logarithm) vars.set("LOGARITHM", k.use_function("log", 1));
   vars.set("LOW", k.params.add("low", 0xff800000u));
   vars.set("ROWS", k.params.add("rows", static_cast<uint32_t>(rows)));
   vars.set("COUNT", k.params.add("count", static_cast<uint32_t>(count)));
@@ -69,7 +72,7 @@ void lower_rows(LowerContext& c, int gi, const Part& part, bool first, std::vect
   fold_groups(static_cast<uint64_t>((rows + to - 1) / to), c.device.limits().max_groups, step.x,
               step.z);
   step.y = 1;
-  k.finish(step, "softmax", kernels::expand("softmax.wgsl", vars));
+  k.finish(step, logarithm ? "log_softmax" : "softmax", kernels::expand("softmax.wgsl", vars));
   c.plan.steps.push_back(std::move(step));
 }
 

@@ -22,14 +22,27 @@ enum class NodeKind : uint8_t {
   map,      // elementwise operation `op`
   view,     // reads inputs[0], a pending node, through `layout` over its row-major index
   reduce,   // over `axes` of inputs[0]; the axes are gone from `shape`
-  softmax,  // over the last axis
+  softmax,  // over the last axis, or its logarithm
   matmul,   // inputs [batch.., m, k] and [batch.., k, n] with broadcast batches
   assign,  // inputs[0] with the elements at `layout` (over inputs[1]'s shape) replaced by inputs[1]
   failed,  // its computation raised `error`
 };
 
-enum class ReduceOp : uint8_t { sum, max, min };
+enum class ReduceOp : uint8_t {
+  sum,
+  prod,
+  max,
+  min,
+  any,
+  all,
+  argmax,  // place among the reduced elements in row-major order; the first, or the first NaN
+  argmin,
+  deviations,  // of differences from a mean: the sum of their squares
+  logsumexp,
+};
 const char* reduce_name(ReduceOp op);
+/// The dtype that reducing elements of dtype `input` gives.
+DType reduced_dtype(ReduceOp op, DType input);
 
 struct Node;
 using NodeRef = Ref<Node>;
@@ -40,7 +53,8 @@ struct Node : RefCounted {
   OpId op = OpId::copy;
   ReduceOp reduce = ReduceOp::sum;
   uint8_t arity = 0;
-  bool deferred = false;  // held, but cheaper to keep than to compute: not a root any more
+  bool logarithm = false;  // softmax
+  bool deferred = false;   // held, but cheaper to keep than to compute: not a root any more
   std::atomic<uint32_t> handles{0};  // live tensors of this node (a part of refs)
   uint32_t readers = 0;              // pending nodes that read it [engine lock]
   Dims shape;

@@ -1,82 +1,11 @@
-// Reductions, softmax, matrix products, and the way back to the host.
+// Matrix products, and the way back to the host.
 #include <algorithm>
-#include <cstring>
-#include <numeric>
 
 #include "tensor/tensor.h"
 
 namespace wgt {
 
 using graph::OpId;
-using graph::ReduceOp;
-
-namespace {
-
-Tensor with_kept_axes(const Tensor& r, const Dims& shape, uint32_t mask) {
-  Dims kept = shape;
-  for (int d = 0; d < shape.size(); ++d)
-    if ((mask >> d) & 1u) kept[d] = 1;
-  return reshape(r, kept);
-}
-
-Scalar whole(int64_t v) {
-  return {Kind::i, static_cast<double>(v), v};
-}
-
-Tensor reduce_axes(const char* name, ReduceOp op, const Tensor& t, uint32_t mask) {
-  Dims shape;
-  int64_t count = 1;
-  for (int d = 0; d < t.rank(); ++d) {
-    if ((mask >> d) & 1u)
-      count *= t.shape()[d];
-    else
-      shape.push_back(t.shape()[d]);
-  }
-  if (mask == 0) return copy(t);
-  rt::Lock lock = t.engine().lock();
-  if (count == 0 && op != ReduceOp::sum && numel(shape) != 0)
-    raise(ErrorKind::value, std::string("[") + name + "] of zero elements: the tensor has shape " +
-                                to_string(t.shape()));
-  if (count == 0 || numel(shape) == 0) return Tensor(t.engine().fill(t.dtype(), shape, 0));
-  return Tensor(t.engine().reduce(op, t.node(), mask));
-}
-
-}  // namespace
-
-Tensor reduce(const char* op, const Tensor& t, const std::optional<std::vector<int64_t>>& axes,
-              bool keepdims) {
-  uint32_t mask = axes ? axes_mask(op, *axes, t.rank()) : (1u << t.rank()) - 1u;
-  bool mean = std::strcmp(op, "mean") == 0;
-  bool sum = mean || std::strcmp(op, "sum") == 0;
-  ReduceOp kind = sum ? ReduceOp::sum : std::strcmp(op, "max") == 0 ? ReduceOp::max : ReduceOp::min;
-  Tensor in = t;
-  if (mean && !is_float(t.dtype())) in = astype(t, DType::float32);
-  if (is_bool(in.dtype())) in = astype(t, DType::int32);
-  Tensor r = reduce_axes(op, kind, in, mask);
-  if (mean) {
-    int64_t count = 1;
-    for (int d = 0; d < t.rank(); ++d)
-      if ((mask >> d) & 1u) count *= t.shape()[d];
-    r = elementwise(OpId::divide, {r, whole(count)});
-  }
-  if (!sum && is_bool(t.dtype())) r = astype(r, DType::bool_);
-  return keepdims ? with_kept_axes(r, t.shape(), mask) : r;
-}
-
-Tensor softmax(const Tensor& t, int64_t axis) {
-  int a = normalize_axis("softmax", axis, t.rank());
-  Tensor in = is_float(t.dtype()) ? t : astype(t, DType::float32);
-  if (in.size() == 0) return in;
-  std::vector<int64_t> order(static_cast<size_t>(t.rank()));
-  std::iota(order.begin(), order.end(), 0);
-  std::swap(order[static_cast<size_t>(a)], order.back());  // its own inverse
-  bool last = a == t.rank() - 1;
-  Tensor rows = last ? in : permute(in, order);
-  rt::Lock lock = t.engine().lock();
-  Tensor r(t.engine().softmax(rows.node()));
-  lock.unlock();
-  return last ? r : permute(r, order);
-}
 
 namespace {
 

@@ -75,10 +75,15 @@ Tensor index(const Tensor& t, const std::vector<IndexItem>& items);
 /// `t` with the indexed elements replaced by `value`, broadcast and cast.
 Tensor index_assign(const Tensor& t, const std::vector<IndexItem>& items, const Operand& value);
 
-// Reductions; `axes` absent: all. Raises ValueError for max and min of nothing.
+// Reductions by name (reductions.cpp lists them); `axes` absent: all. Raises ValueError for what
+// has no value over no elements.
 Tensor reduce(const char* op, const Tensor& t, const std::optional<std::vector<int64_t>>& axes,
               bool keepdims);
-Tensor softmax(const Tensor& t, int64_t axis);
+/// Sum of squared differences from the mean, over the number of elements less `correction`, or over
+/// 0 where that is less.
+Tensor variance(const char* name, const Tensor& t, const std::optional<std::vector<int64_t>>& axes,
+                double correction, bool keepdims);
+Tensor softmax(const Tensor& t, int64_t axis, bool logarithm = false);
 /// As NumPy's @: vectors, matrices, broadcast batches.
 Tensor matmul(const Tensor& a, const Tensor& b);
 

@@ -1,4 +1,4 @@
-"""Creation, shape, reduction and linear algebra functions of the array API."""
+"""Creation, shape and linear algebra functions of the array API."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from wgtensor import _core
 from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor
 from wgtensor._core import Tensor
 from wgtensor._dtypes import DType, float32, int32, scalar_dtype, to_dtype
+from wgtensor._reductions import Axis
 
 Shape = int | Sequence[int]
-Axis = int | Sequence[int] | None
 
 
 def _dtype(dtype: Any, default: DType = float32) -> DType:
@@ -188,30 +188,17 @@ def squeeze(x: ArrayLike, /, axis: Axis = None) -> Tensor:
     return as_tensor("squeeze", x).squeeze(axis)
 
 
-def sum(x: ArrayLike, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """Sum over axes, all by default. Integers wrap in their dtype, bools are counted in int32."""
-    t = as_tensor("sum", x)
-    return (t if dtype is None else astype(t, dtype, copy=False))._sum(axis, keepdims)
-
-
-def mean(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Mean over axes, all by default; of integers and bools in float32. NaN for no elements."""
-    return as_tensor("mean", x)._mean(axis, keepdims)
-
-
-def max(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Largest element over axes; NaN wins. Raises ValueError for no elements."""
-    return as_tensor("max", x)._max(axis, keepdims)
-
-
-def min(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Smallest element over axes; NaN wins. Raises ValueError for no elements."""
-    return as_tensor("min", x)._min(axis, keepdims)
-
-
 def softmax(x: ArrayLike, /, *, axis: int = -1) -> Tensor:
     """exp(x - max(x)) over its sum along an axis. A row of nothing but -inf gives zeros."""
     return as_tensor("softmax", x)._softmax(axis)
+
+
+def log_softmax(x: ArrayLike, /, *, axis: int = -1) -> Tensor:
+    """x - logsumexp(x) along an axis: the logarithm of softmax without its underflow.
+
+    Elements of -inf give -inf, also in a row of nothing else.
+    """
+    return as_tensor("log_softmax", x)._softmax(axis, True)
 
 
 def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:

@@ -9,6 +9,7 @@ import numpy as np
 
 from wgtensor import _core, _printing, _ufuncs
 from wgtensor import _functions as f
+from wgtensor import _reductions as r
 from wgtensor._arrays import DeviceLike, as_tensor, asarray, into
 from wgtensor._core import Tensor
 from wgtensor._dtypes import DType
@@ -61,7 +62,7 @@ def _iter(self: Tensor) -> Iterator[Tensor]:
 
 
 def _contains(self: Tensor, value: Any) -> bool:
-    return self.size > 0 and bool(f.max(as_tensor("contains", self == value)))
+    return self.size > 0 and bool(r.any(as_tensor("contains", self == value)))
 
 
 def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -92,44 +93,119 @@ def _one_axis(name: str, axis: Any, dim: Any, default: Any) -> Any:
 
 
 def _reduction(name: str) -> Callable[..., Tensor]:
-    function = getattr(f, name)
+    """sum, mean, prod: NumPy's arguments, with a dtype to reduce in."""
+    function = getattr(r, name)
 
     def method(
         self: Tensor,
-        axis: f.Axis = None,
+        axis: r.Axis = None,
         dtype: Any = None,
         out: Tensor | None = None,
         keepdims: bool = False,
         *,
-        dim: f.Axis = None,
+        dim: r.Axis = None,
     ) -> Tensor:
         x = self if dtype is None else f.astype(self, dtype, copy=False)
-        r: Tensor = function(x, axis=_one_axis(name, axis, dim, None), keepdims=keepdims)
-        return r if out is None else into(name, out, r)
+        y: Tensor = function(x, axis=_one_axis(name, axis, dim, None), keepdims=keepdims)
+        return y if out is None else into(name, out, y)
 
     return _named(method, name, function.__doc__)
 
 
 def _extremum(name: str) -> Callable[..., Tensor]:
-    function = getattr(f, name)
+    function = getattr(r, name)
 
     def method(
         self: Tensor,
-        axis: f.Axis = None,
+        axis: r.Axis = None,
         out: Tensor | None = None,
         keepdims: bool = False,
         *,
-        dim: f.Axis = None,
+        dim: r.Axis = None,
     ) -> Tensor:
         if dim is not None:
             raise TypeError(
                 f"[{name}] dim={dim!r} gives values and indices in PyTorch: "
                 f"axis= gives the values, arg{name} the indices"
             )
-        r: Tensor = function(self, axis=axis, keepdims=keepdims)
-        return r if out is None else into(name, out, r)
+        y: Tensor = function(self, axis=axis, keepdims=keepdims)
+        return y if out is None else into(name, out, y)
 
     return _named(method, name, function.__doc__)
+
+
+def _truth(name: str) -> Callable[..., Tensor]:
+    function = getattr(r, name)
+
+    def method(
+        self: Tensor,
+        axis: r.Axis = None,
+        out: Tensor | None = None,
+        keepdims: bool = False,
+        *,
+        dim: r.Axis = None,
+    ) -> Tensor:
+        y: Tensor = function(self, axis=_one_axis(name, axis, dim, None), keepdims=keepdims)
+        return y if out is None else into(name, out, y)
+
+    return _named(method, name, function.__doc__)
+
+
+def _place(name: str) -> Callable[..., Tensor]:
+    function = getattr(r, name)
+
+    def method(
+        self: Tensor,
+        axis: int | None = None,
+        out: Tensor | None = None,
+        *,
+        keepdims: bool = False,
+        dim: int | None = None,
+    ) -> Tensor:
+        y: Tensor = function(self, axis=_one_axis(name, axis, dim, None), keepdims=keepdims)
+        return y if out is None else into(name, out, y)
+
+    return _named(method, name, function.__doc__)
+
+
+def _spread(name: str) -> Callable[..., Tensor]:
+    function = getattr(r, name)
+
+    def method(
+        self: Tensor,
+        axis: r.Axis = None,
+        dtype: Any = None,
+        out: Tensor | None = None,
+        ddof: float | None = None,
+        keepdims: bool = False,
+        *,
+        correction: float | None = None,
+        dim: r.Axis = None,
+    ) -> Tensor:
+        if correction is not None and ddof is not None:
+            raise TypeError(f"[{name}] takes ddof= or correction=, not both")
+        if dim is not None and correction is None:
+            raise TypeError(
+                f"[{name}] dim={dim!r} needs correction=: 1 is PyTorch's default, 0 NumPy's"
+            )
+        x = self if dtype is None else f.astype(self, dtype, copy=False)
+        y: Tensor = function(
+            x,
+            axis=_one_axis(name, axis, dim, None),
+            correction=correction if correction is not None else ddof or 0,
+            keepdims=keepdims,
+        )
+        return y if out is None else into(name, out, y)
+
+    return _named(method, name, function.__doc__)
+
+
+def _logsumexp(
+    self: Tensor, axis: r.Axis = None, keepdims: bool = False, *, dim: r.Axis = None
+) -> Tensor:
+    """log(sum(exp(x))) over axes with no overflow on the way."""
+    axis = _one_axis("logsumexp", axis, dim, None)
+    return r.logsumexp(self, axis=axis, keepdims=keepdims)
 
 
 def _named(method: Callable[..., Any], name: str, doc: str | None) -> Callable[..., Any]:
@@ -142,6 +218,11 @@ def _named(method: Callable[..., Any], name: str, doc: str | None) -> Callable[.
 def _softmax(self: Tensor, axis: int = -1, *, dim: int | None = None) -> Tensor:
     """exp(x - max(x)) / sum of the same, along an axis."""
     return f.softmax(self, axis=_one_axis("softmax", axis, dim, -1))
+
+
+def _log_softmax(self: Tensor, axis: int = -1, *, dim: int | None = None) -> Tensor:
+    """The logarithm of softmax along an axis, without its underflow."""
+    return f.log_softmax(self, axis=_one_axis("log_softmax", axis, dim, -1))
 
 
 def _astype(self: Tensor, dtype: Any, *, copy: bool = True) -> Tensor:
@@ -235,11 +316,14 @@ _MEMBERS: dict[str, Any] = {
     "flatten": _flatten,
     "ravel": _flatten,
     "softmax": _softmax,
+    "log_softmax": _log_softmax,
     "eval": _eval,
-    "sum": _reduction("sum"),
-    "mean": _reduction("mean"),
-    "max": _extremum("max"),
-    "min": _extremum("min"),
+    **{name: _reduction(name) for name in ("sum", "prod", "mean")},
+    **{name: _extremum(name) for name in ("max", "min")},
+    **{name: _truth(name) for name in ("any", "all")},
+    **{name: _place(name) for name in ("argmax", "argmin")},
+    **{name: _spread(name) for name in ("var", "std")},
+    "logsumexp": _logsumexp,
 }
 
 

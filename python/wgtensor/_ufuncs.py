@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wgtensor import _functions as f
+from wgtensor import _reductions as r
 from wgtensor._arrays import from_host, into
 from wgtensor._core import Tensor, UnsupportedError
 from wgtensor._generated import UFUNCS
@@ -17,9 +18,12 @@ _FUNCTIONS: dict[np.ufunc, Callable[..., Tensor]] = {
     **{getattr(np, name): function for name, function in UFUNCS.items()},
 }
 _REDUCTIONS: dict[np.ufunc, Callable[..., Tensor]] = {
-    np.add: f.sum,
-    np.maximum: f.max,
-    np.minimum: f.min,
+    np.add: r.sum,
+    np.multiply: r.prod,
+    np.maximum: r.max,
+    np.minimum: r.min,
+    np.logical_or: r.any,
+    np.logical_and: r.all,
 }
 # What NumPy's callers may pass and what we do anyway.
 _NEUTRAL = {"where": True, "casting": "same_kind", "order": "K", "subok": True, "dtype": None}

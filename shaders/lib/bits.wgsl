@@ -46,3 +46,18 @@ fn sign_f_{{W}}(x: {{F}}) -> {{F}} {
   let one = bitcast<{{F}}>((bitcast<{{U}}>(x) & {{U}}(0x80000000u)) | {{U}}(0x3f800000u));
   return select(select(one, {{F}}(0.0), x == {{F}}(0.0)), x, isnan_{{W}}(x));
 }
+
+//@ max_key: isnan
+// Unsigned integers that order as the floats do: both zeros alike, NaN above all.
+fn max_key_{{W}}(x: {{F}}) -> {{U}} {
+  let b = bitcast<{{U}}>(x);
+  let sign = {{U}}(0x80000000u);
+  let key = select(sign | b, ~b, b > sign);  // -0.0 is `sign` itself, as 0.0 becomes
+  return select(key, {{U}}(0xffffffffu), isnan_{{W}}(x));
+}
+
+//@ min_key: max_key
+// The other way round; NaN is still above all.
+fn min_key_{{W}}(x: {{F}}) -> {{U}} {
+  return max_key_{{W}}(bitcast<{{F}}>(bitcast<{{U}}>(x) ^ {{U}}(0x80000000u)));
+}

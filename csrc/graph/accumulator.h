@@ -1,0 +1,49 @@
+// What a reduction or a scan keeps while it folds: one value, or a pair, as WGSL.
+#pragma once
+#include <string>
+
+#include "graph/codegen.h"
+
+namespace wgt::graph {
+
+class Accumulator {
+ public:
+  Accumulator(KernelCode& k, ReduceOp op, DType input);
+
+  /// Words of one accumulator in memory, and their dtype.
+  int parts() const { return pair_ ? 2 : 1; }
+  DType part() const { return part_; }
+
+  /// The WGSL type at a vector width, and the function that folds two of it.
+  std::string type(int width) const { return "rd_acc_" + std::to_string(width); }
+  std::string combine(int width) const { return "rd_combine_" + std::to_string(width); }
+  /// Their declarations.
+  std::string declare(int width);
+  /// Function `rd_fold` that makes one accumulator of four.
+  std::string declare_fold();
+
+  // Expressions.
+  std::string identity(int width);
+  /// Of an element; `index` is its place among the reduced ones, `lanes` whether a vector holds
+  /// consecutive ones.
+  std::string lift(const std::string& element, const std::string& index, int width, bool lanes);
+  /// From the words, and word `i` of one.
+  std::string make(const std::string& first, const std::string& second, int width) const;
+  std::string word(const std::string& acc, int i) const;
+  /// The reduction's value; `count` is the number of reduced elements.
+  std::string result(const std::string& acc, const std::string& count, int width);
+
+ private:
+  std::string part_type(int width) const { return wgsl_type(info(part_).compute, width); }
+  std::string constant(uint32_t bits, int width);
+  std::string key(const std::string& element, int width);
+  std::string combine_body(int width);
+
+  KernelCode& k_;
+  ReduceOp op_;
+  DType input_, part_;
+  bool pair_;
+  std::string bits_[2];  // parameters of the identity
+};
+
+}  // namespace wgt::graph

@@ -1,0 +1,159 @@
+// Reductions over axes, and softmax.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string_view>
+
+#include "tensor/tensor.h"
+
+namespace wgt {
+
+using graph::OpId;
+using graph::ReduceOp;
+
+namespace {
+
+enum class Takes : uint8_t { numbers, sums, floats, truth, any };
+
+struct Rule {
+  const char* name;
+  ReduceOp op;
+  Takes takes;   // what operands become: sums: bools int32; floats: all else float32; truth: bool
+  double empty;  // result for no elements; NaN: there is none
+};
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr Rule kRules[] = {
+    {"sum", ReduceOp::sum, Takes::sums, 0},
+    {"mean", ReduceOp::sum, Takes::floats, 0},
+    {"prod", ReduceOp::prod, Takes::sums, 1},
+    {"max", ReduceOp::max, Takes::numbers, kNone},
+    {"min", ReduceOp::min, Takes::numbers, kNone},
+    {"any", ReduceOp::any, Takes::truth, 0},
+    {"all", ReduceOp::all, Takes::truth, 1},
+    {"count_nonzero", ReduceOp::sum, Takes::truth, 0},
+    {"argmax", ReduceOp::argmax, Takes::any, kNone},
+    {"argmin", ReduceOp::argmin, Takes::any, kNone},
+    {"logsumexp", ReduceOp::logsumexp, Takes::floats, -kInf},
+};
+
+const Rule& rule_of(std::string_view name) {
+  for (const Rule& r : kRules)
+    if (r.name == name) return r;
+  internal_error("no reduction " + std::string(name));
+}
+
+Tensor with_kept_axes(const Tensor& r, const Dims& shape, uint32_t mask) {
+  Dims kept = shape;
+  for (int d = 0; d < shape.size(); ++d)
+    if ((mask >> d) & 1u) kept[d] = 1;
+  return reshape(r, kept);
+}
+
+Tensor as_float(const Tensor& t) {
+  return is_float(t.dtype()) ? t : astype(t, DType::float32);
+}
+
+uint32_t mask_of(const char* op, const std::optional<std::vector<int64_t>>& axes, int rank) {
+  return axes ? axes_mask(op, *axes, rank) : (1u << rank) - 1u;
+}
+
+int64_t count_over(const Tensor& t, uint32_t mask) {
+  int64_t count = 1;
+  for (int d = 0; d < t.rank(); ++d)
+    if ((mask >> d) & 1u) count *= t.shape()[d];
+  return count;
+}
+
+Tensor operand_of(const Rule& rule, const Tensor& t) {
+  switch (rule.takes) {
+    case Takes::sums:
+      return is_bool(t.dtype()) ? astype(t, DType::int32) : t;
+    case Takes::floats:
+      return as_float(t);
+    case Takes::truth: {
+      Tensor truth = astype(t, DType::bool_);
+      return rule.op == ReduceOp::sum ? astype(truth, DType::int32) : truth;
+    }
+    default:
+      return t;
+  }
+}
+
+Tensor filled(const Tensor& t, DType dtype, const Dims& shape, double value) {
+  rt::Lock lock = t.engine().lock();
+  return Tensor(t.engine().fill(dtype, shape, scalar_bits(dtype, value)));
+}
+
+// `mask` names axes of `t`, which has the operand's dtype.
+Tensor reduce_axes(const char* name, ReduceOp op, double empty, const Tensor& t, uint32_t mask) {
+  Dims shape;
+  for (int d = 0; d < t.rank(); ++d)
+    if (!((mask >> d) & 1u)) shape.push_back(t.shape()[d]);
+  DType dtype = graph::reduced_dtype(op, t.dtype());
+  int64_t count = count_over(t, mask);
+  if (count == 0 && std::isnan(empty) && numel(shape) != 0)
+    raise(ErrorKind::value, std::string("[") + name + "] of zero elements: the tensor has shape " +
+                                to_string(t.shape()));
+  bool arg = op == ReduceOp::argmax || op == ReduceOp::argmin;
+  if (arg && count > std::numeric_limits<int32_t>::max())
+    raise(ErrorKind::unsupported, std::string("[") + name + "] over " + std::to_string(count) +
+                                      " elements of shape " + to_string(t.shape()) +
+                                      ": their indices do not fit int32; reduce over one axis");
+  if (numel(shape) == 0) return filled(t, dtype, shape, 0);
+  if (count == 0) return filled(t, dtype, shape, empty);
+  if (mask == 0 && arg) return filled(t, dtype, shape, 0);
+  if (mask == 0) return copy(t);
+  rt::Lock lock = t.engine().lock();
+  return Tensor(t.engine().reduce(op, t.node(), mask));
+}
+
+}  // namespace
+
+Tensor reduce(const char* name, const Tensor& t, const std::optional<std::vector<int64_t>>& axes,
+              bool keepdims) {
+  uint32_t mask = mask_of(name, axes, t.rank());
+  Rule rule = rule_of(name);
+  Tensor in = operand_of(rule, t);
+  if (is_bool(in.dtype()) && rule.takes == Takes::numbers)
+    rule.op = rule.op == ReduceOp::max ? ReduceOp::any : ReduceOp::all;
+  Tensor r = reduce_axes(name, rule.op, rule.empty, in, mask);
+  if (std::string_view(name) == "mean")
+    r = elementwise(OpId::divide, {r, Scalar{Kind::f, static_cast<double>(count_over(t, mask))}});
+  return keepdims ? with_kept_axes(r, t.shape(), mask) : r;
+}
+
+Tensor variance(const char* name, const Tensor& t, const std::optional<std::vector<int64_t>>& axes,
+                double correction, bool keepdims) {
+  uint32_t mask = mask_of(name, axes, t.rank());
+  Tensor in = as_float(t);
+  double count = static_cast<double>(count_over(t, mask));
+  Tensor mean = elementwise(
+      OpId::divide, {with_kept_axes(reduce_axes(name, ReduceOp::sum, 0, in, mask), t.shape(), mask),
+                     Scalar{Kind::f, count}});
+  Tensor difference = elementwise(OpId::subtract, {in, mean});
+  if (mask == 0) difference = elementwise(OpId::multiply, {difference, difference});
+  Tensor squares = reduce_axes(name, ReduceOp::deviations, 0, difference, mask);
+  Tensor r =
+      elementwise(OpId::divide, {squares, Scalar{Kind::f, std::max(count - correction, 0.0)}});
+  return keepdims ? with_kept_axes(r, t.shape(), mask) : r;
+}
+
+Tensor softmax(const Tensor& t, int64_t axis, bool logarithm) {
+  int a = normalize_axis(logarithm ? "log_softmax" : "softmax", axis, t.rank());
+  Tensor in = as_float(t);
+  if (in.size() == 0) return in;
+  std::vector<int64_t> order(static_cast<size_t>(t.rank()));
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[static_cast<size_t>(a)], order.back());  // its own inverse
+  bool last = a == t.rank() - 1;
+  Tensor rows = last ? in : permute(in, order);
+  rt::Lock lock = t.engine().lock();
+  Tensor r(t.engine().softmax(rows.node(), logarithm));
+  lock.unlock();
+  return last ? r : permute(r, order);
+}
+
+}  // namespace wgt

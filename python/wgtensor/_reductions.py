@@ -1,0 +1,126 @@
+"""Functions that fold axes: sums, extrema, truth, places, spread."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wgtensor._arrays import ArrayLike, as_tensor
+from wgtensor._core import Tensor
+from wgtensor._dtypes import to_dtype
+
+Axis = int | Sequence[int] | None
+
+
+def _operand(op: str, x: ArrayLike, dtype: Any = None) -> Tensor:
+    t = as_tensor(op, x)
+    return t if dtype is None else t._astype(to_dtype(dtype))
+
+
+def _one_axis(op: str, axis: Any) -> int | None:
+    """None or an integer; TypeError for what names several axes."""
+    if axis is None:
+        return None
+    try:
+        return operator.index(axis)
+    except TypeError:
+        raise TypeError(f"[{op}] axis is an integer or None, not {axis!r}") from None
+
+
+def sum(x: ArrayLike, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """Sum over axes, all by default. Integers wrap in their dtype, bools are counted in int32.
+
+    The error of a float sum grows like that of pairwise summation; its order is always the same.
+    """
+    return _operand("sum", x, dtype)._sum(axis, keepdims)
+
+
+def prod(
+    x: ArrayLike, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False
+) -> Tensor:
+    """Product over axes, all by default. Integers wrap in their dtype, bools become int32."""
+    return _operand("prod", x, dtype)._prod(axis, keepdims)
+
+
+def mean(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Mean over axes, all by default; of integers and bools in float32. NaN for no elements."""
+    return _operand("mean", x)._mean(axis, keepdims)
+
+
+def max(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Largest element over axes; NaN wins. Raises ValueError for no elements."""
+    return _operand("max", x)._max(axis, keepdims)
+
+
+def min(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Smallest element over axes; NaN wins. Raises ValueError for no elements."""
+    return _operand("min", x)._min(axis, keepdims)
+
+
+def any(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Whether any element over axes is not zero, in bool; NaN is not. False for no elements."""
+    return _operand("any", x)._any(axis, keepdims)
+
+
+def all(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Whether no element over axes is zero, in bool; NaN is not. True for no elements."""
+    return _operand("all", x)._all(axis, keepdims)
+
+
+def count_nonzero(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Number of elements over axes that are not zero, in int32; NaN counts."""
+    return _operand("count_nonzero", x)._count_nonzero(axis, keepdims)
+
+
+def argmax(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Place of the largest element along an axis, or among all in row-major order, in int32.
+
+    The first of equals wins, and the first NaN wins over all. Raises ValueError for no elements.
+    """
+    return _operand("argmax", x)._argmax(_one_axis("argmax", axis), keepdims)
+
+
+def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Place of the smallest element along an axis, or among all in row-major order, in int32.
+
+    The first of equals wins, and the first NaN wins over all. Raises ValueError for no elements.
+    """
+    return _operand("argmin", x)._argmin(_one_axis("argmin", axis), keepdims)
+
+
+def _spread(op: str, x: ArrayLike, axis: Axis, correction: Any, keepdims: bool) -> Tensor:
+    if isinstance(correction, np.generic):
+        correction = correction.item()
+    if not isinstance(correction, (int, float)):
+        raise TypeError(f"[{op}] correction must be a number, not {correction!r}")
+    return _operand(op, x)._var(axis, builtins.float(correction), keepdims, op)
+
+
+def var(
+    x: ArrayLike, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
+) -> Tensor:
+    """Variance over axes: squared differences from the mean, summed, over n - correction.
+
+    Two passes (Chan, Golub and LeVeque 1983), so that a large mean costs no accuracy. Integers and
+    bools in float32. NaN for no elements; where n <= correction the divisor is 0, as NumPy's.
+    """
+    return _spread("var", x, axis, correction, keepdims)
+
+
+def std(
+    x: ArrayLike, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
+) -> Tensor:
+    """Standard deviation over axes: the square root of var."""
+    return _spread("std", x, axis, correction, keepdims).sqrt()
+
+
+def logsumexp(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """log(sum(exp(x))) over axes with no overflow on the way, in float32.
+
+    -inf where all elements are -inf or there are none, inf where one is inf; NaN wins.
+    """
+    return _operand("logsumexp", x)._logsumexp(axis, keepdims)
