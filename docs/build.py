@@ -125,7 +125,8 @@ def settings() -> str:
         f"{NOTE}\n# Settings\n\n"
         "Each is an attribute of `wgtensor.config` and an environment variable, read once, at "
         "the first use. Those that shape a device (`limits`, `debug`, `max_binding`, "
-        "`max_pipelines`) hold for devices made later.\n\n" + table(("`config.`", "type", "default", "environment", ""), rows)
+        "`max_pipelines`) hold for devices made later.\n\n"
+        + table(("`config.`", "type", "default", "environment", ""), rows)
     )
 
 
