@@ -77,6 +77,8 @@ def draw(rng: np.random.Generator, domain: str, position: int, shape: Any, dtype
         return rng.uniform(0.01, 20, shape).astype(np.float32)
     if domain == "unit":
         return rng.uniform(-1, 1, shape).astype(np.float32)
+    if domain == "angle":
+        return (rng.uniform(-1, 1, shape) * 10.0 ** rng.integers(-3, 5, shape)).astype(np.float32)
     if domain == "exponent":
         return rng.uniform(-80, 80, shape).astype(np.float32)
     if domain == "nonzero":

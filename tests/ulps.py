@@ -33,7 +33,9 @@ BOUNDS = {
 #: where magnitudes of operands end
 LIMITS = {"sin": 1e4, "cos": 1e4, "tan": 1e4}
 #: Results that cross zero where no float32 is their root: an error counts against this size too.
-SIZES: dict[str, Callable[..., Array]] = {}
+SIZES: dict[str, Callable[..., Array]] = {
+    "lerp": lambda x, y, z: np.maximum(np.abs((1 - z) * x), np.abs(z * y)),
+}
 
 #: Where formulas change, saturate, overflow, underflow or cross zero: points are dense near them.
 CENTRES = (

@@ -386,6 +386,10 @@ std::string SpaceCode::emit_map(int value, const Layout& layout) {
     }
     if (is_bool(compute))
       return let("select(" + type(n.dtype) + "(0), " + type(n.dtype) + "(1), " + args[0] + ")");
+    if (is_float(compute) && is_integer(n.dtype)) {
+      const char* to = info(n.dtype).kind == Kind::i ? "f_to_i" : "f_to_u";
+      return let(k_.use_function(to, width_) + "(" + args[0] + ")");
+    }
     return let(type(n.dtype) + "(" + args[0] + ")");
   }
   std::string_view text = op_info(n.op).wgsl[static_cast<int>(info(compute).kind)];

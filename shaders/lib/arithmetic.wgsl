@@ -176,3 +176,91 @@ fn pow_i_{{W}}(x: {{I}}, y: {{I}}) -> {{I}} {
   let down = select({{I}}(0), one, abs(x) == {{I}}(1));
   return select(up, down, y < {{I}}(0));
 }
+
+//@ fmod_i:
+// Remainder with the sign of a, as C's %.
+fn fmod_i_{{W}}(a: {{I}}, b: {{I}}) -> {{I}} {
+  let wild = (b == {{I}}(0)) | (b == {{I}}(-1));
+  let d = select(b, {{I}}(1), wild);
+  return select(a - d * (a / d), {{I}}(0), wild);
+}
+
+//@ gcd_u:
+// Euclid's algorithm: at most 47 steps.
+fn gcd_u_{{W}}(a: {{U}}, b: {{U}}) -> {{U}} {
+  var x = a;
+  var y = b;
+  for (var i = 0; i < 48; i = i + 1) {
+    if (all(y == {{U}}(0u))) { break; }
+    let d = select(y, {{U}}(1u), y == {{U}}(0u));
+    let r = x - d * (x / d);
+    x = select(y, x, y == {{U}}(0u));
+    y = select(r, {{U}}(0u), y == {{U}}(0u));
+  }
+  return x;
+}
+
+//@ gcd_i: gcd_u
+fn gcd_i_{{W}}(a: {{I}}, b: {{I}}) -> {{I}} {
+  return bitcast<{{I}}>(gcd_u_{{W}}(bitcast<{{U}}>(abs(a)), bitcast<{{U}}>(abs(b))));
+}
+
+//@ lcm_u: gcd_u
+fn lcm_u_{{W}}(a: {{U}}, b: {{U}}) -> {{U}} {
+  return a / max(gcd_u_{{W}}(a, b), {{U}}(1u)) * b;
+}
+
+//@ lcm_i: lcm_u
+fn lcm_i_{{W}}(a: {{I}}, b: {{I}}) -> {{I}} {
+  return bitcast<{{I}}>(lcm_u_{{W}}(bitcast<{{U}}>(abs(a)), bitcast<{{U}}>(abs(b))));
+}
+
+//@ hypot: sqrt_f isnan isinf
+// Scaled by a power of two to the size of 1, so that squares neither overflow nor vanish.
+fn hypot_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
+  let m = max(bitcast<{{U}}>(a) & {{U}}(0x7f800000u), bitcast<{{U}}>(b) & {{U}}(0x7f800000u));
+  let e = clamp(m, {{U}}(0x00800000u), {{U}}(0x7e000000u));
+  let down = bitcast<{{F}}>({{U}}(0x7f000000u) - e);
+  let x = a * down;
+  let y = b * down;
+  let r = sqrt_f_{{W}}(x * x + y * y) * bitcast<{{F}}>(e);
+  let inf = bitcast<{{F}}>({{U}}(0x7f800000u) | (m & {{U}}(0u)));
+  let nan = select(r, abs(a) + abs(b), isnan_{{W}}(a) | isnan_{{W}}(b));
+  return select(nan, inf, isinf_{{W}}(a) | isinf_{{W}}(b));
+}
+
+//@ cbrt: isfinite
+// As Sun's s_cbrt: a third of the exponent as the first guess, here one step of Newton's, and a guess of 8 bits, whose
+// cube is exact; then the series of the cube root of 1 + u for what the cube lacks.
+fn cbrt_{{W}}(x: {{F}}) -> {{F}} {
+  let a = abs(x);
+  let tiny = bitcast<{{U}}>(a) < {{U}}(0x00800000u);
+  let y = bitcast<{{U}}>(select(a, a * {{F}}(16777216.0), tiny));
+  // x = m 2^(3 k), 1 <= m < 8, with k above zero by 43.
+  let e = (y >> {{U}}(23u)) + {{U}}(2u);
+  let k = e / {{U}}(3u);
+  let m = bitcast<{{F}}>((y & {{U}}(0x007fffffu)) + ((e - k * {{U}}(3u) + {{U}}(127u)) << {{U}}(23u)));
+  let g = bitcast<{{F}}>(bitcast<{{U}}>(m) / {{U}}(3u) + {{U}}(0x2a5119f2u));
+  let n = g - (g * g * g - m) / ({{F}}(3.0) * g * g);
+  let c = bitcast<{{F}}>((bitcast<{{U}}>(n) + {{U}}(0x8000u)) & {{U}}(0xffff0000u));
+  let cube = c * c * c;
+  let u = (m - cube) / cube;
+  let s = ((({{F}}(-4.11522634e-2) * u + {{F}}(6.17283951e-2)) * u - {{F}}(1.11111111e-1)) * u + {{F}}(3.33333333e-1)) * u;
+  let scale = bitcast<{{F}}>((k + select({{U}}(84u), {{U}}(76u), tiny)) << {{U}}(23u));
+  let r = (s * c + c) * scale;
+  let signed = bitcast<{{F}}>(bitcast<{{U}}>(r) | (bitcast<{{U}}>(x) & {{U}}(0x80000000u)));
+  let zero = bitcast<{{F}}>(bitcast<{{U}}>(x) & {{U}}(0x80000000u));
+  return select(x, select(signed, zero, bitcast<{{F}}>(y) == {{F}}(0.0)), isfinite_{{W}}(x));
+}
+
+//@ lerp: isfinite isinf
+// From the nearer end, so that both ends are exact and equal ends stay; where the distance is not finite, as a weighted
+// sum, in which a finite end beside an infinite one is made small, lest its product overflow.
+fn lerp_{{W}}(a: {{F}}, b: {{F}}, w: {{F}}) -> {{F}} {
+  let d = b - a;
+  let v = {{F}}(1.0) - w;
+  let r = select(b - v * d, a + w * d, w < {{F}}(0.5));
+  let s = select(a, clamp(a, {{F}}(-1.0), {{F}}(1.0)), isinf_{{W}}(b) & isfinite_{{W}}(a));
+  let e = select(b, clamp(b, {{F}}(-1.0), {{F}}(1.0)), isinf_{{W}}(a) & isfinite_{{W}}(b));
+  return select(v * s + w * e, r, isfinite_{{W}}(d));
+}

@@ -1,4 +1,4 @@
-// Comparisons and choices that keep NaN. Each section starts with `//@ name: sections it needs` and is expanded at vector
+// Comparisons, choices that keep NaN, bits and casts. Each section starts with `//@ name: sections it needs` and is expanded at vector
 // width 1 or 4: F I U B are the types, the functions' names end in the width. Compilers may contract a * b + c.
 
 //@ isnan:
@@ -23,15 +23,29 @@ fn ne_f_{{W}}(a: {{F}}, b: {{F}}) -> {{B}} {
 }
 
 //@ max_nan: isnan
+// NaN wins, and 0 over -0: equal operands differ in nothing but the sign of a zero.
 fn max_nan_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
-  let m = select(b, a, a > b);
+  let same = bitcast<{{F}}>(bitcast<{{U}}>(a) & bitcast<{{U}}>(b));
+  let m = select(select(b, a, a > b), same, a == b);
   return select(select(m, b, isnan_{{W}}(b)), a, isnan_{{W}}(a));
 }
 
 //@ min_nan: isnan
 fn min_nan_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
-  let m = select(b, a, a < b);
+  let same = bitcast<{{F}}>(bitcast<{{U}}>(a) | bitcast<{{U}}>(b));
+  let m = select(select(b, a, a < b), same, a == b);
   return select(select(m, b, isnan_{{W}}(b)), a, isnan_{{W}}(a));
+}
+
+//@ fmax_f: max_nan isnan
+// NaN loses.
+fn fmax_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
+  return select(select(max_nan_{{W}}(a, b), a, isnan_{{W}}(b)), b, isnan_{{W}}(a));
+}
+
+//@ fmin_f: min_nan isnan
+fn fmin_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
+  return select(select(min_nan_{{W}}(a, b), a, isnan_{{W}}(b)), b, isnan_{{W}}(a));
 }
 
 //@ relu_f: isnan
@@ -60,4 +74,71 @@ fn max_key_{{W}}(x: {{F}}) -> {{U}} {
 // The other way round; NaN is still above all.
 fn min_key_{{W}}(x: {{F}}) -> {{U}} {
   return max_key_{{W}}(bitcast<{{F}}>(bitcast<{{U}}>(x) ^ {{U}}(0x80000000u)));
+}
+
+//@ signbit:
+fn signbit_{{W}}(x: {{F}}) -> {{B}} {
+  return bitcast<{{U}}>(x) >= {{U}}(0x80000000u);
+}
+
+//@ copysign:
+fn copysign_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
+  return bitcast<{{F}}>((bitcast<{{U}}>(a) & {{U}}(0x7fffffffu)) | (bitcast<{{U}}>(b) & {{U}}(0x80000000u)));
+}
+
+//@ heaviside: isnan
+fn heaviside_{{W}}(x: {{F}}, h: {{F}}) -> {{F}} {
+  let step = select({{F}}(0.0), {{F}}(1.0), x > {{F}}(0.0));
+  return select(select(step, h, x == {{F}}(0.0)), x, isnan_{{W}}(x));
+}
+
+//@ nextafter: isnan
+// Neighbours differ by 1 as integers once negative numbers count downwards.
+fn nextafter_{{W}}(x: {{F}}, y: {{F}}) -> {{F}} {
+  let bx = bitcast<{{I}}>(x);
+  let by = bitcast<{{I}}>(y);
+  let low = bitcast<{{I}}>({{U}}(0x80000000u));
+  let kx = select(bx, low - bx, bx < {{I}}(0));
+  let ky = select(by, low - by, by < {{I}}(0));
+  let k = kx + select({{I}}(-1), {{I}}(1), ky > kx);
+  let moved = select(k, low - k, k < {{I}}(0)) | select({{I}}(0), bx & low, k == {{I}}(0));
+  let r = select(bitcast<{{F}}>(moved), y, kx == ky);
+  return select(select(r, y, isnan_{{W}}(y)), x, isnan_{{W}}(x));
+}
+
+//@ shl_i: shl_u
+fn shl_i_{{W}}(a: {{I}}, n: {{I}}) -> {{I}} {
+  return bitcast<{{I}}>(shl_u_{{W}}(bitcast<{{U}}>(a), bitcast<{{U}}>(n)));
+}
+
+//@ shl_u:
+// Counts past the width push every bit out, and so do negative ones, which are large as unsigned numbers.
+fn shl_u_{{W}}(a: {{U}}, n: {{U}}) -> {{U}} {
+  return select({{U}}(0u), a << (n & {{U}}(31u)), n < {{U}}(32u));
+}
+
+//@ shr_i:
+// The sign fills up.
+fn shr_i_{{W}}(a: {{I}}, n: {{I}}) -> {{I}} {
+  return a >> min(bitcast<{{U}}>(n), {{U}}(31u));
+}
+
+//@ shr_u:
+fn shr_u_{{W}}(a: {{U}}, n: {{U}}) -> {{U}} {
+  return select({{U}}(0u), a >> (n & {{U}}(31u)), n < {{U}}(32u));
+}
+
+//@ f_to_i: isnan
+// What no int32 is becomes the nearest, and NaN 0; WGSL leaves it open. Fractions are cut off.
+fn f_to_i_{{W}}(x: {{F}}) -> {{I}} {
+  let i = {{I}}(clamp(x, {{F}}(-2147483648.0), {{F}}(2147483520.0)));
+  let large = select(i, {{I}}(0x7fffffff), x >= {{F}}(2147483648.0));
+  return select(large, {{I}}(0), isnan_{{W}}(x));
+}
+
+//@ f_to_u: isnan
+fn f_to_u_{{W}}(x: {{F}}) -> {{U}} {
+  let i = {{U}}(clamp(x, {{F}}(0.0), {{F}}(4294967040.0)));
+  let large = select(i, {{U}}(0xffffffffu), x >= {{F}}(4294967296.0));
+  return select(large, {{U}}(0u), isnan_{{W}}(x));
 }
