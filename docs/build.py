@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import wgtensor as wt
-from wgtensor import _core, _functions, _generated, _reductions
+from wgtensor import _core, _generated
 
 HERE = Path(__file__).resolve().parent
 NOTE = "<!-- Written by docs/build.py: do not edit. -->\n"
@@ -35,17 +35,28 @@ SIGNS = dict(zip(OPERATORS.split()[::2], OPERATORS.split()[1::2], strict=True))
 GROUPS = {
     "Creation": (
         *("asarray", "zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like"),
-        *("empty_like", "arange", "eye"),
+        *("empty_like", "arange", "linspace", "logspace", "geomspace", "eye", "identity", "tri"),
+        *("meshgrid",),
     ),
     "Shape, all views where strides allow": (
         *("reshape", "permute_dims", "matrix_transpose", "broadcast_to", "broadcast_shapes"),
-        *("expand_dims", "squeeze"),
+        *("expand_dims", "squeeze", "ravel", "broadcast_arrays", "atleast_1d", "atleast_2d"),
+        *("atleast_3d", "moveaxis", "swapaxes", "flip", "fliplr", "flipud", "rot90", "diagonal"),
+        *("split", "array_split", "unstack"),
     ),
+    "Joining and repeating: each piece is written straight to its place": (
+        *("concat", "concatenate", "stack", "hstack", "vstack", "dstack", "pad", "roll", "tile"),
+        *("repeat", "tril", "triu", "diag"),
+    ),
+    "Searching": ("where", "nonzero"),
     "Reductions": (
         *("sum", "prod", "mean", "var", "std", "max", "min", "argmax", "argmin"),
         *("any", "all", "count_nonzero", "logsumexp"),
     ),
-    "Linear algebra and networks": ("matmul", "softmax", "log_softmax"),
+    "Linear algebra and networks": (
+        *("matmul", "vecdot", "dot", "inner", "outer", "tensordot", "einsum", "kron", "cross"),
+        *("trace", "softmax", "log_softmax"),
+    ),
     "dtypes": ("astype", "result_type", "can_cast", "isdtype", "finfo", "iinfo"),
     "Devices and execution": (
         *("devices", "default_device", "set_default_device", "get_device", "is_available"),
@@ -90,9 +101,8 @@ def parameters(function: object) -> str:
 
 def functions() -> str:
     listed = {name for names in GROUPS.values() for name in names}
-    modules = {_functions.__name__, _reductions.__name__}
-    public = {n for n in wt.__all__ if getattr(getattr(wt, n), "__module__", "") in modules}
-    if missing := public - listed:
+    public = {n for n in wt.__all__ if inspect.isfunction(getattr(wt, n))}
+    if missing := public - listed - set(_generated.__all__):
         raise SystemExit(f"docs/build.py: name a group for {sorted(missing)}")
     text = ""
     for title, names in GROUPS.items():
@@ -101,7 +111,12 @@ def functions() -> str:
             for name in names
         ]
         text += f"\n## {title}\n\n" + table(("function", ""), rows)
-    return text
+    rows = [
+        (f"`linalg.{name}({parameters(function)})`", first_line(function))
+        for name in wt.linalg.__all__
+        if (function := getattr(wt.linalg, name)) is not getattr(wt, name, None)
+    ]
+    return text + "\n## wgtensor.linalg\n\n" + table(("function", ""), rows)
 
 
 def operations() -> str:

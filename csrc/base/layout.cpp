@@ -140,7 +140,9 @@ Dims resolve_reshape(const Dims& shape, const Dims& target) {
       unknown = i;
     } else if (target[i] < 0) {
       raise(ErrorKind::shape, "[reshape] size " + std::to_string(target[i]) + " in " +
-                                  to_string(target) + ": only one -1 is allowed");
+                                  to_string(target) +
+                                  (target[i] == -1 ? ": only one -1 is allowed"
+                                                   : ": sizes are not negative, but for one -1"));
     } else {
       given.push_back(target[i]);
     }

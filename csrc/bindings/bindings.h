@@ -16,6 +16,7 @@ namespace py = pybind11;
 void init_errors(py::module_& m);
 void init_device(py::module_& m);
 void init_tensor(py::module_& m, py::class_<Tensor>& t);
+void init_manipulation(py::module_& m);
 void init_operators(py::module_& m, py::class_<Tensor>& t);
 void init_indexing(py::class_<Tensor>& t);
 void init_host(py::module_& m, py::class_<Tensor>& t);
@@ -53,6 +54,9 @@ py::tuple to_tuple(const Dims& d);
 /// An operand of `op`; nothing where the object is none.
 std::optional<Operand> to_operand(const char* op, py::handle o, graph::Engine* device);
 std::optional<Scalar> to_scalar(py::handle o);
+Scalar scalar_of(const char* op, py::handle o);  // raises TypeError
+/// A shape without negative sizes and with fewer than 2^32 elements.
+Dims checked_shape(const std::string& op, py::handle o);
 
 /// The tensor in a Python object, or null. Cheaper than pybind11's own look-up.
 Tensor* as_tensor(py::handle o);

@@ -53,6 +53,7 @@ PYBIND11_MODULE(_core, m) {
   rt::set_interrupt_check(check_signals);
   init_device(m);
   init_tensor(m, tensor);
+  init_manipulation(m);
   init_operators(m, tensor);
   init_indexing(tensor);
   init_host(m, tensor);

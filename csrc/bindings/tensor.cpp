@@ -89,6 +89,13 @@ void init_views(py::class_<Tensor>& t) {
       py::arg("axis") = py::none(),
       "A view without the given axes of size 1, or without all of them.");
   t.def(
+      "diagonal",
+      [](Tensor s, int64_t offset, int64_t axis1, int64_t axis2) {
+        return made(unlocked([&] { return diagonal(s, offset, axis1, axis2); }));
+      },
+      py::arg("offset") = 0, py::arg("axis1") = 0, py::arg("axis2") = 1,
+      "The diagonals of the planes of two axes, as a last axis; a view.");
+  t.def(
       "copy", [](Tensor s) { return made(unlocked([&] { return copy(s); })); }, "A dense copy.");
   t.def("__copy__", [](const Tensor& s) { return s; });
   t.def(
@@ -140,24 +147,6 @@ void init_reductions(py::class_<Tensor>& t) {
       "exp(x - max) / sum of the same, along an axis, or its logarithm.");
 }
 
-Scalar scalar_of(const char* op, py::handle o) {
-  auto s = to_scalar(o);
-  if (!s)
-    raise(ErrorKind::type,
-          std::string("[") + op + "] expected a number, not " + py::cast<std::string>(py::repr(o)));
-  return *s;
-}
-
-Dims checked_shape(const std::string& op, py::handle o) {
-  Dims d = to_dims(op.c_str(), o);
-  for (int64_t n : d)
-    if (n < 0) raise(ErrorKind::value, "[" + op + "] negative size in shape " + to_string(d));
-  if (numel(d) >= (int64_t{1} << 32))
-    raise(ErrorKind::unsupported, "[" + op + "] a tensor of shape " + to_string(d) +
-                                      " has 2^32 elements or more: split it");
-  return d;
-}
-
 void init_creation(py::module_& m) {
   m.def(
       "full",
@@ -201,6 +190,24 @@ void init_creation(py::module_& m) {
 }
 
 }  // namespace
+
+Scalar scalar_of(const char* op, py::handle o) {
+  auto s = to_scalar(o);
+  if (!s)
+    raise(ErrorKind::type,
+          std::string("[") + op + "] expected a number, not " + py::cast<std::string>(py::repr(o)));
+  return *s;
+}
+
+Dims checked_shape(const std::string& op, py::handle o) {
+  Dims d = to_dims(op.c_str(), o);
+  for (int64_t n : d)
+    if (n < 0) raise(ErrorKind::value, "[" + op + "] negative size in shape " + to_string(d));
+  if (numel(d) >= (int64_t{1} << 32))
+    raise(ErrorKind::unsupported, "[" + op + "] a tensor of shape " + to_string(d) +
+                                      " has 2^32 elements or more: split it");
+  return d;
+}
 
 void init_tensor(py::module_& m, py::class_<Tensor>& t) {
   init_properties(t);

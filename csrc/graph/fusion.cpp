@@ -353,6 +353,7 @@ class Fuser {
   void note(int id, const Demand& d, bool required) {
     const Node& n = node(id);
     if (d.at.empty() && d.memory_groups.empty()) return;
+    if (n.kind == NodeKind::assign) return;  // writes into a buffer by its nature
     bool map = n.kind == NodeKind::map;
     std::string why = !d.memory_groups.empty() ? "a reader needs it in memory"
                       : required               ? "it is held and costly, or asked for"

@@ -1,6 +1,7 @@
 // Matrix products, and the way back to the host.
 #include <algorithm>
 
+#include "base/settings.h"
 #include "tensor/tensor.h"
 
 namespace wgt {
@@ -20,8 +21,9 @@ Tensor vector_product(const Tensor& a, const Tensor& b) {
 }
 
 // Pieces of the shared axis: no loop is longer than software drivers allow, and four rows or
-// columns of an operand reach no farther than a binding. [lock]
+// columns of an operand reach no farther than a binding.
 int64_t longest_piece(const Tensor& a, const Tensor& b) {
+  rt::Lock lock = a.engine().lock();
   auto step = [](const Tensor& t, int axis) {
     Layout l = graph::Engine::layout_of(*t.node());
     return std::abs(l.strides[axis]);
@@ -30,7 +32,80 @@ int64_t longest_piece(const Tensor& a, const Tensor& b) {
   int64_t stride = std::max({step(a, a.rank() - 1), step(b, b.rank() - 2), int64_t{1}});
   return std::clamp<int64_t>(reach / stride / 4 * 4, 4, int64_t{1} << 19);
 }
-Tensor long_product(const Tensor& a, const Tensor& b, int64_t longest);
+
+Tensor plain_product(const Tensor& a, const Tensor& b, const Dims& shape) {
+  rt::Lock lock = a.engine().lock();
+  return Tensor(a.engine().matmul(a.node(), b.node(), shape));
+}
+
+Tensor part_of(const Tensor& t, int axis, int64_t start, int64_t length) {
+  std::vector<IndexItem> items;
+  for (int d = 0; d < t.rank(); ++d)
+    items.push_back(
+        {IndexItem::slice, d == axis ? start : 0, 1, d == axis ? length : t.shape()[d]});
+  return index(t, items);
+}
+
+Tensor product_of(const Tensor& a, const Tensor& b);
+
+// Pieces along the shared axis, summed.
+Tensor long_product(const Tensor& a, const Tensor& b, int64_t longest) {
+  int64_t k = a.shape().back();
+  std::optional<Tensor> sum;
+  for (int64_t at = 0; at < k; at += longest) {
+    int64_t length = std::min(longest, k - at);
+    Tensor part =
+        product_of(part_of(a, a.rank() - 1, at, length), part_of(b, b.rank() - 2, at, length));
+    sum = sum ? elementwise(OpId::add, {*sum, part}) : part;
+  }
+  return *sum;
+}
+
+// Few tiles leave most of a large GPU idle. Where the shared axis is long, it is cut so that about
+// kFill workgroups of the smallest tile have work, each with kShortest steps or more.
+constexpr int64_t kTile = 32, kFill = 256, kShortest = 128, kStep = 16;
+
+/// Length of the pieces of the shared axis; all of it where cutting does not pay.
+int64_t piece_length(const Tensor& a, const Dims& shape, int64_t k) {
+  int rank = shape.size();
+  int64_t pieces = settings().matmul_pieces;
+  if (pieces == 0) {
+    auto tiles_of = [](int64_t n) { return (n + kTile - 1) / kTile; };
+    int64_t tiles = numel(shape) / (shape[rank - 1] * shape[rank - 2]) * tiles_of(shape[rank - 1]) *
+                    tiles_of(shape[rank - 2]);
+    bool software = a.engine().adapter().type == "cpu";
+    pieces = software ? 1 : std::min(kFill / tiles, k / kShortest);
+  }
+  if (pieces < 2 || rank == kMaxRank) return k;
+  int64_t length = (k + pieces - 1) / pieces;
+  return (length + kStep - 1) / kStep * kStep;
+}
+
+// [.., m, k] and [.., k, n] as stacks of pieces: one batched product, then one sum over the stack,
+// which takes the epilogue. What is left over of k is a product of its own.
+Tensor split_product(const Tensor& a, const Tensor& b, const Dims& shape, int64_t length) {
+  int64_t k = a.shape().back(), pieces = k / length, rest = k - pieces * length;
+  auto stacked = [&](const Tensor& t, int axis) {
+    Dims cut = t.shape();
+    cut[axis] = pieces;
+    cut.insert(axis + 1, length);
+    Tensor s = reshape(part_of(t, axis, 0, pieces * length), cut);
+    if (axis == t.rank() - 2) return s;
+    std::vector<int64_t> order;
+    for (int d = 0; d < s.rank(); ++d) order.push_back(d);
+    std::swap(order[order.size() - 2], order[order.size() - 3]);
+    return permute(s, order);
+  };
+  Dims partial = shape;
+  partial.insert(shape.size() - 2, pieces);
+  Tensor sum =
+      reduce("sum", plain_product(stacked(a, a.rank() - 1), stacked(b, b.rank() - 2), partial),
+             std::vector<int64_t>{shape.size() - 2}, false);
+  if (rest == 0) return sum;
+  return elementwise(OpId::add,
+                     {sum, plain_product(part_of(a, a.rank() - 1, pieces * length, rest),
+                                         part_of(b, b.rank() - 2, pieces * length, rest), shape)});
+}
 
 Tensor product_of(const Tensor& a, const Tensor& b) {
   Dims batch_a, batch_b;
@@ -40,37 +115,15 @@ Tensor product_of(const Tensor& a, const Tensor& b) {
   int64_t m = a.shape()[a.rank() - 2], n = b.shape().back(), k = a.shape().back();
   shape.push_back(m);
   shape.push_back(n);
-  rt::Lock lock = a.engine().lock();
-  if (numel(shape) == 0 || k == 0) return Tensor(a.engine().fill(a.dtype(), shape, 0));
-  if (m == 1 || n == 1) {
-    lock.unlock();
-    return vector_product(a, b);
+  if (numel(shape) == 0 || k == 0) {
+    rt::Lock lock = a.engine().lock();
+    return Tensor(a.engine().fill(a.dtype(), shape, 0));
   }
-  if (int64_t longest = longest_piece(a, b); k > longest) {
-    lock.unlock();
-    return long_product(a, b, longest);
-  }
-  return Tensor(a.engine().matmul(a.node(), b.node(), shape));
-}
-
-// Pieces along the shared axis, summed.
-Tensor long_product(const Tensor& a, const Tensor& b, int64_t longest) {
-  auto piece = [](const Tensor& t, int axis, int64_t start, int64_t length) {
-    std::vector<IndexItem> items;
-    for (int d = 0; d < t.rank(); ++d)
-      items.push_back(
-          {IndexItem::slice, d == axis ? start : 0, 1, d == axis ? length : t.shape()[d]});
-    return index(t, items);
-  };
-  int64_t k = a.shape().back();
-  std::optional<Tensor> sum;
-  for (int64_t at = 0; at < k; at += longest) {
-    int64_t length = std::min(longest, k - at);
-    Tensor part =
-        product_of(piece(a, a.rank() - 1, at, length), piece(b, b.rank() - 2, at, length));
-    sum = sum ? elementwise(OpId::add, {*sum, part}) : part;
-  }
-  return *sum;
+  if ((m == 1 || n == 1) && shape.size() < kMaxRank) return vector_product(a, b);
+  if (int64_t longest = longest_piece(a, b); k > longest) return long_product(a, b, longest);
+  if (int64_t length = piece_length(a, shape, k); k / length > 1)
+    return split_product(a, b, shape, length);
+  return plain_product(a, b, shape);
 }
 
 }  // namespace

@@ -65,6 +65,8 @@ Tensor permute(const Tensor& t, const std::vector<int64_t>& axes);
 Tensor broadcast_to(const Tensor& t, const Dims& shape);
 Tensor expand_dims(const Tensor& t, const std::vector<int64_t>& axes);
 Tensor squeeze(const Tensor& t, const std::optional<std::vector<int64_t>>& axes);
+/// The diagonals of the planes of two axes, as a last axis; above the main one for offset > 0.
+Tensor diagonal(const Tensor& t, int64_t offset, int64_t axis1, int64_t axis2);
 
 struct IndexItem {
   enum What : uint8_t { integer, slice, newaxis } what;
@@ -74,6 +76,18 @@ struct IndexItem {
 Tensor index(const Tensor& t, const std::vector<IndexItem>& items);
 /// `t` with the indexed elements replaced by `value`, broadcast and cast.
 Tensor index_assign(const Tensor& t, const std::vector<IndexItem>& items, const Operand& value);
+
+// Results made of pieces: a kernel for each piece writes it into its place.
+struct Piece {
+  Tensor value;
+  Layout at;  // over the value's shape, in elements of the dense result
+};
+/// Pieces in a result of `fill` or, without one, of unspecified elements. Raises ValueError for a
+/// piece outside, DeviceMismatchError.
+Tensor place(graph::Engine& e, const Dims& shape, DType dtype, const std::vector<Piece>& pieces,
+             const std::optional<Scalar>& fill, const char* op);
+/// Raises ValueError for no tensors, ShapeError, DTypeError, DeviceMismatchError.
+Tensor concat(const std::vector<Tensor>& parts, int64_t axis, const char* op);
 
 // Reductions by name (reductions.cpp lists them); `axes` absent: all. Raises ValueError for what
 // has no value over no elements.

@@ -133,6 +133,31 @@ Tensor squeeze(const Tensor& t, const std::optional<std::vector<int64_t>>& axes)
   return make_view(t, shape, to);
 }
 
+Tensor diagonal(const Tensor& t, int64_t offset, int64_t axis1, int64_t axis2) {
+  if (t.rank() < 2)
+    raise(ErrorKind::shape,
+          "[diagonal] needs 2 dimensions or more: the tensor has shape " + to_string(t.shape()));
+  int i = normalize_axis("diagonal", axis1, t.rank());
+  int j = normalize_axis("diagonal", axis2, t.rank());
+  if (i == j)
+    raise(ErrorKind::value, "[diagonal] axis1 and axis2 are both axis " + std::to_string(i));
+  int64_t rows = t.shape()[i], columns = t.shape()[j];
+  offset = std::clamp(offset, -rows, columns);  // beyond the matrix all are alike: empty
+  int64_t down = std::max<int64_t>(-offset, 0), right = std::max<int64_t>(offset, 0);
+  rt::Lock lock = t.engine().lock();
+  Layout from = Engine::layout_of(*t.node());
+  Layout to{Dims(), from.offset + down * from.strides[i] + right * from.strides[j]};
+  Dims shape;
+  for (int d = 0; d < t.rank(); ++d) {
+    if (d == i || d == j) continue;
+    shape.push_back(t.shape()[d]);
+    to.strides.push_back(from.strides[d]);
+  }
+  shape.push_back(std::max<int64_t>(std::min(rows - down, columns - right), 0));
+  to.strides.push_back(from.strides[i] + from.strides[j]);
+  return make_view(t, shape, to);
+}
+
 Tensor index(const Tensor& t, const std::vector<IndexItem>& items) {
   check_rank("getitem", result_rank(items));
   rt::Lock lock = t.engine().lock();

@@ -168,7 +168,7 @@ def _host_array(op: str, obj: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
             raise OverflowError(f"[{op}] Python integers that fit no dtype: {_start(obj)}")
         return _from_numbers(op, a, dtype)
     if dtype is not None:
-        return a.astype(dtype.numpy, copy=False)
+        return _cast(op, a, dtype)
     if supported(a.dtype) is None:
         raise DTypeError(
             f"[{op}] no dtype {a.dtype} on the device, for an array of shape {a.shape}, and "
@@ -190,7 +190,12 @@ def _from_numbers(op: str, a: np.ndarray[Any, Any], dtype: DType | None) -> np.n
     """Python numbers in the dtype asked for, or else in the default dtype of their kind."""
     if dtype is None:
         dtype = supported(a.dtype) or (float32 if a.dtype.kind == "f" else int32)
-    if dtype.kind in "iu" and a.dtype.kind in "iuf" and a.size:
+    return _cast(op, a, dtype)
+
+
+def _cast(op: str, a: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    """In another dtype. Raises OverflowError for what an integer dtype does not hold."""
+    if dtype.kind in "iu" and a.dtype.kind in "iuf" and a.dtype != dtype.numpy and a.size:
         low, high = a.min(), a.max()
         bounds = np.iinfo(dtype.numpy)
         if not (low >= bounds.min and high <= bounds.max):  # also for NaN
@@ -219,26 +224,33 @@ def _converted(t: Tensor, dtype: DType | None, device: DeviceLike, copy: bool | 
 
 def _stacked(items: Any, dtype: DType | None, device: DeviceLike) -> Tensor:
     """Nested sequences that hold tensors: one tensor with a new first axis for each level."""
-    first = device if device is not None else _first_device(items)
-    parts = [x if isinstance(x, _SCALARS) else asarray(x, device=device or first) for x in items]
+    if device is None:
+        device = _only_device(items)
+    parts = [x if isinstance(x, _SCALARS) else asarray(x, device=device) for x in items]
     shapes = sorted({x.shape if isinstance(x, Tensor) else () for x in parts})
     if len(shapes) > 1:
         raise ShapeError(f"[asarray] a sequence of tensors with different shapes: {shapes}")
     if dtype is None:
         dtype = result_type(*parts)
-    # Bools share words: written one by one in a form that does not.
-    written = int32 if dtype.kind == "b" else dtype
-    out = _core.empty((len(parts), *shapes[0]), written, first)
-    for i, part in enumerate(parts):
-        out[i] = part._astype(dtype) if isinstance(part, Tensor) else dtype.numpy.type(part).item()
-    return out._astype(dtype)
+    rows = [
+        x._astype(dtype).expand_dims(0)
+        if isinstance(x, Tensor)
+        else _core.full(1, dtype.numpy.type(x).item(), dtype, device, "asarray")
+        for x in parts
+    ]
+    return _core.concat(rows, 0, "asarray")
 
 
-def _first_device(items: Any) -> Device | None:
+def _only_device(items: Any) -> Device | None:
+    """Where the tensors in nested sequences are. Raises DeviceMismatchError."""
+    found: Device | None = None
     for x in items:
-        found = x.device if isinstance(x, Tensor) else None
-        if found is None and isinstance(x, _SEQUENCES):
-            found = _first_device(x)
-        if found is not None:
-            return found
-    return None
+        here = x.device if isinstance(x, Tensor) else None
+        if isinstance(x, _SEQUENCES):
+            here = _only_device(x)
+        if found is not None and here is not None and here != found:
+            raise DeviceMismatchError(
+                f"[asarray] tensors on {found} and {here}: say where with device="
+            )
+        found = found or here
+    return found

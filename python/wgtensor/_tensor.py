@@ -9,6 +9,9 @@ import numpy as np
 
 from wgtensor import _core, _printing, _ufuncs
 from wgtensor import _functions as f
+from wgtensor import _grids as g
+from wgtensor import _manipulation as m
+from wgtensor import _products as p
 from wgtensor import _reductions as r
 from wgtensor._arrays import DeviceLike, as_tensor, asarray, into
 from wgtensor._core import Tensor
@@ -256,6 +259,28 @@ def _flatten(self: Tensor) -> Tensor:
     return self.reshape(-1)
 
 
+def _repeat(self: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
+    """Each element that many times in a row along an axis; of the flattened tensor by default."""
+    return m.repeat(self, repeats, axis=axis)
+
+
+def _swapaxes(self: Tensor, axis1: int, axis2: int, /) -> Tensor:
+    """Two axes exchanged; a view."""
+    return m.swapaxes(self, axis1, axis2)
+
+
+def _trace(
+    self: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None
+) -> Tensor:
+    """Sums of the diagonals of the planes of two axes."""
+    return g.trace(self, offset, axis1, axis2, dtype=dtype)
+
+
+def _dot(self: Tensor, other: Any, /) -> Tensor:
+    """As NumPy's dot: over the last axis of the tensor and the second to last of the other one."""
+    return p.dot(self, other)
+
+
 def _eval(self: Tensor) -> Tensor:
     """Starts the tensor's work and does not wait; returns the tensor."""
     _core.eval([self])
@@ -315,6 +340,10 @@ _MEMBERS: dict[str, Any] = {
     "transpose": _transpose,
     "flatten": _flatten,
     "ravel": _flatten,
+    "repeat": _repeat,
+    "swapaxes": _swapaxes,
+    "trace": _trace,
+    "dot": _dot,
     "softmax": _softmax,
     "log_softmax": _log_softmax,
     "eval": _eval,
