@@ -11,7 +11,7 @@ from wgtensor import _core
 from wgtensor._arrays import ArrayLike, as_tensor
 from wgtensor._core import Tensor, UnsupportedError
 from wgtensor._functions import arange, astype
-from wgtensor._generated import floor
+from wgtensor._generated import rint
 from wgtensor._generated import where as _select
 from wgtensor._manipulation import Cut, assemble, axis_of, strides_of
 
@@ -299,12 +299,6 @@ def _statistics(
         else:
             value = (near.max if mode == "maximum" else near.min)(axis=axis, keepdims=True)
         if mode == "mean" and t.dtype.kind in "iu":
-            value = _nearest(value)
+            value = rint(value)
         made.append(value.broadcast_to((*t.shape[:axis], w, *t.shape[axis + 1 :])))
     return made[0], made[1]
-
-
-def _nearest(x: Tensor) -> Tensor:
-    """Rounded, halves to the even neighbour."""
-    r = floor(x + 0.5)
-    return r - _select((r - x == 0.5) & (r % 2 != 0), 1, 0)
