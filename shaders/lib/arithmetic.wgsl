@@ -97,63 +97,81 @@ fn floor_mod_u_{{W}}(a: {{U}}, b: {{U}}) -> {{U}} {
   return select(a - b * floor_div_u_{{W}}(a, b), {{U}}(0u), b == {{U}}(0u));
 }
 
-//@ fmod_scaled: isfinite
-// Truncated remainder of |a| by |b|, exact: b is scaled up by powers of two and subtracted bit by bit,
-// as in Sun's fdlibm e_fmod. Operands are finite, b is not zero.
-fn fmod_scaled_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
-  var r = abs(a);
-  let d = abs(b);
-  // A denormal has no exponent to add to: 2^24 times it has.
-  let small = d < {{F}}(1.17549435e-38);
-  let big = select(d, d * {{F}}(16777216.0), small);
-  let lift = select({{I}}(0), {{I}}(24), small);
-  let er = {{I}}(bitcast<{{U}}>(r) >> {{U}}(23u));
-  let ed = {{I}}(bitcast<{{U}}>(big) >> {{U}}(23u)) - lift;
-  let start = max(er - ed, {{I}}(0));
+//@ fmod_lifted:
+// The remainder of |a| by |b|, finite and b not zero, times 2^lift: exact, by long division of the mantissas in integers,
+// 8 bits a step (the shifts of Sun's e_fmod). Denormals are told apart, whatever the device makes of them.
+fn fmod_lifted_{{W}}(a: {{F}}, b: {{F}}, lift: {{I}}) -> {{F}} {
+  let one = {{I}}(1);
+  let ba = bitcast<{{I}}>(a) & {{I}}(0x7fffffff);
+  let bb = bitcast<{{I}}>(b) & {{I}}(0x7fffffff);
+  let ea = max(ba >> {{U}}(23u), one);
+  let eb = max(bb >> {{U}}(23u), one);
+  let d = {{U}}(bb - ((eb - one) << {{U}}(23u)));
+  var r = {{U}}(ba - ((ea - one) << {{U}}(23u)));
+  let start = ea - eb;
+  var left = max(start, {{I}}(0));
   var count = {{MAXSTART}};
+  r = select(r, r - r / d * d, start >= {{I}}(0));
   loop {
-    if (count < 0) { break; }
-    // d * 2^k by exponent arithmetic; k stays within what keeps it below 2 * r.
-    let k = min({{I}}(count), start);
-    let raised = bitcast<{{F}}>(bitcast<{{U}}>(big) + ({{U}}(max(k - lift, {{I}}(0))) << {{U}}(23u)));
-    let scaled = select(raised, d * {{F}}({{U}}(1u) << {{U}}(min(k, {{I}}(24)))), k < lift);
-    r = select(r, r - scaled, (r >= scaled) & ({{I}}(count) <= start));
-    count = count - 1;
+    if (count <= 0) { break; }
+    let step = min(left, {{I}}(8));
+    let shifted = r << {{U}}(step);
+    r = select(r, shifted - shifted / d * d, step > {{I}}(0));
+    left = left - step;
+    count = count - 8;
   }
-  return r;
+  let e = min(ea, eb) + lift;
+  let z = min({{I}}(countLeadingZeros(r)) - {{I}}(8), e - one);
+  let bits = ({{U}}(e - one - z) << {{U}}(23u)) + (r << {{U}}(z));
+  return bitcast<{{F}}>(select(bits, {{U}}(0u), r == {{U}}(0u)));
 }
 
-//@ fmod_f: fmod_scaled isnan
-// Truncated remainder with the sign of a, as C's fmod.
-fn fmod_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
-  let finite = ((bitcast<{{U}}>(a) & {{U}}(0x7fffffffu)) < {{U}}(0x7f800000u)) & (b != {{F}}(0.0));
-  let b_inf = (bitcast<{{U}}>(b) & {{U}}(0x7fffffffu)) == {{U}}(0x7f800000u);
-  let ok = finite & !b_inf & !isnan_{{W}}(b);
-  let m = fmod_scaled_{{W}}(select({{F}}(1.0), a, ok), select({{F}}(1.0), b, ok));
+//@ fmod_signed: fmod_lifted isnan
+// With the sign of a, as C's fmod, times 2^lift where b is finite.
+fn fmod_signed_{{W}}(a: {{F}}, b: {{F}}, lift: {{I}}) -> {{F}} {
+  let ba = bitcast<{{U}}>(a) & {{U}}(0x7fffffffu);
+  let bb = bitcast<{{U}}>(b) & {{U}}(0x7fffffffu);
+  let finite = (ba < {{U}}(0x7f800000u)) & (bb != {{U}}(0u));
+  let ok = finite & (bb < {{U}}(0x7f800000u));
+  let m = fmod_lifted_{{W}}(select({{F}}(1.0), a, ok), select({{F}}(1.0), b, ok), select({{I}}(0), lift, ok));
   let signed = bitcast<{{F}}>(bitcast<{{U}}>(m) | (bitcast<{{U}}>(a) & {{U}}(0x80000000u)));
-  let nan = bitcast<{{F}}>({{U}}(0x7fc00000u) | (bitcast<{{U}}>(a) & {{U}}(0u)));
-  return select(select(nan, a, finite & b_inf), signed, ok);
+  let nan = bitcast<{{F}}>({{U}}(0x7fc00000u) | ba);
+  return select(select(nan, a, finite & (bb == {{U}}(0x7f800000u))), signed, ok);
 }
 
-//@ floor_mod_f: fmod_f
+//@ fmod_f: fmod_signed
+fn fmod_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
+  return fmod_signed_{{W}}(a, b, {{I}}(0));
+}
+
+//@ floor_mod_f: fmod_signed
+// Where the divisor is small, at 2^64 times the size: the remainder may be denormal, its sum with the divisor is not.
 fn floor_mod_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
-  let m = fmod_f_{{W}}(a, b);
-  let differs = (m != {{F}}(0.0)) & ((m < {{F}}(0.0)) != (b < {{F}}(0.0)));
-  let zero = bitcast<{{F}}>(bitcast<{{U}}>(b) & {{U}}(0x80000000u));
-  return select(select(m, m + b, differs), zero, m == {{F}}(0.0));
+  let small = abs(b) < {{F}}(5.421010862427522e-20);
+  let m = fmod_signed_{{W}}(a, b, select({{I}}(0), {{I}}(64), small));
+  let sum = m + b * select({{F}}(1.0), {{F}}(18446744073709551616.0), small);
+  let zero = (bitcast<{{U}}>(m) & {{U}}(0x7fffffffu)) == {{U}}(0u);
+  let differs = !zero & ((bitcast<{{I}}>(m) ^ bitcast<{{I}}>(b)) < {{I}}(0));
+  let r = select(m, sum, differs) * select({{F}}(1.0), {{F}}(5.421010862427522e-20), small);
+  return select(r, bitcast<{{F}}>(bitcast<{{U}}>(b) & {{U}}(0x80000000u)), zero);
 }
 
 //@ floor_div_f: fmod_f div_f
-// As Python's float division: (a - mod) / b rounded to the nearest whole number.
+// As Python's float division: (a - mod) / b rounded to the nearest whole number. Small operands are scaled up, so that
+// neither difference nor remainder is denormal where it counts.
 fn floor_div_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
-  let m = fmod_f_{{W}}(a, b);
+  let small = (abs(a) < {{F}}(1.0)) & (abs(b) < {{F}}(1.0));
+  let scale = select({{F}}(1.0), {{F}}(18446744073709551616.0), small);
+  let x = a * scale;
+  let y = b * scale;
+  let m = fmod_f_{{W}}(x, y);
   let differs = (m != {{F}}(0.0)) & ((m < {{F}}(0.0)) != (b < {{F}}(0.0)));
-  let d = div_f_{{W}}(a - m, b);
+  let d = div_f_{{W}}(x - m, y);
   let q = select(d, d - {{F}}(1.0), differs);
   let f = floor(q);
   let r = select(f, f + {{F}}(1.0), q - f > {{F}}(0.5));
   let z = bitcast<{{F}}>((bitcast<{{U}}>(a) ^ bitcast<{{U}}>(b)) & {{U}}(0x80000000u));
-  return select(select(r, z, q == {{F}}(0.0)), a / b, b == {{F}}(0.0));
+  return select(select(r, z, q == {{F}}(0.0)), x / y, y == {{F}}(0.0));
 }
 
 //@ pow_u:
@@ -255,11 +273,17 @@ fn cbrt_{{W}}(x: {{F}}) -> {{F}} {
 
 //@ lerp: isfinite isinf
 // From the nearer end, so that both ends are exact and equal ends stay; where the distance is not finite, as a weighted
-// sum, in which a finite end beside an infinite one is made small, lest its product overflow.
-fn lerp_{{W}}(a: {{F}}, b: {{F}}, w: {{F}}) -> {{F}} {
+// sum, in which a finite end beside an infinite one is made small, lest its product overflow. Where an end is tiny, all is
+// scaled up, as a term may be denormal.
+fn lerp_{{W}}(start: {{F}}, end: {{F}}, w: {{F}}) -> {{F}} {
+  let room = max(abs(start), abs(end)) * max(abs(w), {{F}}(1.0)) < {{F}}(1.2676506002282294e30);
+  let tiny = room & (min(abs(start), abs(end)) < {{F}}(7.888609052210118e-31));
+  let scale = select({{F}}(1.0), {{F}}(16777216.0), tiny);
+  let a = start * scale;
+  let b = end * scale;
   let d = b - a;
   let v = {{F}}(1.0) - w;
-  let r = select(b - v * d, a + w * d, w < {{F}}(0.5));
+  let r = select(b - v * d, a + w * d, w < {{F}}(0.5)) * select({{F}}(1.0), {{F}}(5.9604644775390625e-8), tiny);
   let s = select(a, clamp(a, {{F}}(-1.0), {{F}}(1.0)), isinf_{{W}}(b) & isfinite_{{W}}(a));
   let e = select(b, clamp(b, {{F}}(-1.0), {{F}}(1.0)), isinf_{{W}}(a) & isfinite_{{W}}(b));
   return select(v * s + w * e, r, isfinite_{{W}}(d));

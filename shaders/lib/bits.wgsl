@@ -22,19 +22,25 @@ fn ne_f_{{W}}(a: {{F}}, b: {{F}}) -> {{B}} {
   return (a != b) | isnan_{{W}}(a) | isnan_{{W}}(b);
 }
 
-//@ max_nan: isnan
-// NaN wins, and 0 over -0: equal operands differ in nothing but the sign of a zero.
-fn max_nan_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
-  let same = bitcast<{{F}}>(bitcast<{{U}}>(a) & bitcast<{{U}}>(b));
-  let m = select(select(b, a, a > b), same, a == b);
-  return select(select(m, b, isnan_{{W}}(b)), a, isnan_{{W}}(a));
+//@ order_key:
+// Integers in the order of the floats, -0 below 0, denormals told apart. The same steps lead back.
+fn order_key_{{W}}(b: {{I}}) -> {{I}} {
+  return select(b, b ^ {{I}}(0x7fffffff), b < {{I}}(0));
 }
 
-//@ min_nan: isnan
+//@ max_nan: order_key isnan
+// NaN wins, and 0 over -0.
+fn max_nan_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
+  let m = max(order_key_{{W}}(bitcast<{{I}}>(a)), order_key_{{W}}(bitcast<{{I}}>(b)));
+  let r = bitcast<{{F}}>(order_key_{{W}}(m));
+  return select(select(r, b, isnan_{{W}}(b)), a, isnan_{{W}}(a));
+}
+
+//@ min_nan: order_key isnan
 fn min_nan_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
-  let same = bitcast<{{F}}>(bitcast<{{U}}>(a) | bitcast<{{U}}>(b));
-  let m = select(select(b, a, a < b), same, a == b);
-  return select(select(m, b, isnan_{{W}}(b)), a, isnan_{{W}}(a));
+  let m = min(order_key_{{W}}(bitcast<{{I}}>(a)), order_key_{{W}}(bitcast<{{I}}>(b)));
+  let r = bitcast<{{F}}>(order_key_{{W}}(m));
+  return select(select(r, b, isnan_{{W}}(b)), a, isnan_{{W}}(a));
 }
 
 //@ fmax_f: max_nan isnan
@@ -87,9 +93,11 @@ fn copysign_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
 }
 
 //@ heaviside: isnan
+// By bits, so that denormals count whatever the device makes of them.
 fn heaviside_{{W}}(x: {{F}}, h: {{F}}) -> {{F}} {
-  let step = select({{F}}(0.0), {{F}}(1.0), x > {{F}}(0.0));
-  return select(select(step, h, x == {{F}}(0.0)), x, isnan_{{W}}(x));
+  let b = bitcast<{{I}}>(x);
+  let step = select({{F}}(0.0), {{F}}(1.0), b > {{I}}(0));
+  return select(select(step, h, (b & {{I}}(0x7fffffff)) == {{I}}(0)), x, isnan_{{W}}(x));
 }
 
 //@ nextafter: isnan

@@ -26,7 +26,9 @@ fn erf_{{W}}(x: {{F}}) -> {{F}} {
   p = p * a + {{F}}(1.12951505);
   p = p * a + {{F}}(-1.74704954e-4);
   let far = {{F}}(1.0) - exp_{{W}}(-p);
-  let r = select(far, erf_ratio_{{W}}(a) * a + a, a < {{F}}(0.92));
+  let s = a * {{F}}(16777216.0);  // a term of the sum may else be denormal
+  let near = (erf_ratio_{{W}}(a) * s + s) * {{F}}(5.9604644775390625e-8);
+  let r = select(far, near, a < {{F}}(0.92));
   let signed = bitcast<{{F}}>(bitcast<{{U}}>(r) | (bitcast<{{U}}>(x) & {{U}}(0x80000000u)));
   return select(signed, x, isnan_{{W}}(x));
 }

@@ -219,7 +219,8 @@ fn atan_ratio_{{W}}(y: {{F}}, x: {{F}}) -> {{F}} {
   let inf = {{U}}(0x7f800000u);
   let corner = (bitcast<{{U}}>(y) == inf) & (bitcast<{{U}}>(x) == inf);
   let big = max(x, y);
-  let scale = select({{F}}(1.0), {{F}}(0.25), big > {{F}}(4e37));
+  let up = select({{F}}(1.0), {{F}}(16777216.0), big < {{F}}(7.888609052210118e-31));
+  let scale = select(up, {{F}}(0.25), big > {{F}}(4e37));
   let l = select(min(x, y) * scale, {{F}}(1.0), corner);
   let h = select(big * scale, {{F}}(1.0), corner | (big == {{F}}(0.0)));
   let upper = l > h * {{F}}(0.414213562);
