@@ -65,7 +65,8 @@ Tensor long_product(const Tensor& a, const Tensor& b, int64_t longest) {
 // kFill workgroups of the smallest tile have work, each with kShortest steps or more.
 constexpr int64_t kTile = 32, kFill = 256, kShortest = 128, kStep = 16;
 
-/// Length of the pieces of the shared axis; all of it where cutting does not pay.
+/// Length of the pieces of the shared axis, of equal ones if such are near; all of it where cutting
+/// does not pay.
 int64_t piece_length(const Tensor& a, const Dims& shape, int64_t k) {
   int rank = shape.size();
   int64_t pieces = settings().matmul_pieces;
@@ -77,8 +78,10 @@ int64_t piece_length(const Tensor& a, const Dims& shape, int64_t k) {
     pieces = software ? 1 : std::min(kFill / tiles, k / kShortest);
   }
   if (pieces < 2 || rank == kMaxRank) return k;
-  int64_t length = (k + pieces - 1) / pieces;
-  return (length + kStep - 1) / kStep * kStep;
+  int64_t least = ((k + pieces - 1) / pieces + kStep - 1) / kStep * kStep;
+  for (int64_t length = least; length < 2 * least; length += 4)
+    if (k % length == 0) return length;
+  return least;
 }
 
 // [.., m, k] and [.., k, n] as stacks of pieces: one batched product, then one sum over the stack,
