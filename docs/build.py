@@ -48,6 +48,7 @@ GROUPS = {
         *("concat", "concatenate", "stack", "hstack", "vstack", "dstack", "pad", "roll", "tile"),
         *("repeat", "tril", "triu", "diag"),
     ),
+    "Elementwise, of several rows": ("clip", "round", "divmod", "isclose", "nan_to_num"),
     "Searching": ("where", "nonzero"),
     "Reductions": (
         *("sum", "prod", "mean", "var", "std", "max", "min", "argmax", "argmin"),
@@ -83,6 +84,10 @@ def elementwise() -> str:
         sign = f"`{SIGNS[dunder]}`" if dunder else ""
         rows.append((f"`{name}({parameters})`", sign, taken, RESULTS[rule], f"`{reference}`", doc))
     return table(("function", "operator", "operands", "result", "NumPy", ""), rows)
+
+
+def aliases() -> str:
+    return ", ".join(f"`{name}` is `{row}`" for name, row in _generated.ALIASES.items())
 
 
 def parameters(function: object) -> str:
@@ -127,7 +132,7 @@ def operations() -> str:
         "Functions with the meaning of a NumPy ufunc answer to it: `np.exp(t)` is `wt.exp(t)`. "
         "*Common dtype*: what the operands promote to, where Python and NumPy scalars only lift "
         "the kind; *float*: integers and bools become float32.\n\n"
-        f"## Elementwise\n\n{elementwise()}{functions()}"
+        f"## Elementwise\n\n{elementwise()}\nOther names: {aliases()}.\n{functions()}"
     )
 
 

@@ -74,10 +74,15 @@ def test_arrays_and_tensors_mix_from_both_sides(operation: Any, a: Array, t: wt.
 
 
 def test_every_ufunc_of_the_table_is_found() -> None:
-    from wgtensor._generated import UFUNCS
+    from wgtensor._generated import ALIASES, UFUNCS
 
-    for name in UFUNCS:
-        assert isinstance(getattr(np, name), np.ufunc)
+    t = wt.asarray(np.ones(3, np.int32))
+    functions = {"sinc", "isposinf", "isneginf"}  # of several ufuncs; they read tensors
+    for name in {*UFUNCS, *ALIASES}:
+        function = getattr(np, name, None)
+        assert name in functions or function is None or isinstance(function, np.ufunc)
+        if isinstance(function, np.ufunc):
+            assert isinstance(function(*[t] * function.nin), wt.Tensor)
     assert np.abs.__name__ == "absolute"  # names differ, so the ufunc itself is the key
 
 
@@ -134,7 +139,7 @@ def test_reductions_of_numpy(a: Array, t: wt.Tensor) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        np.sin,
+        np.spacing,
         np.modf,
         lambda t: np.add.accumulate(t),
         lambda t: np.subtract.reduce(t),

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -30,6 +31,13 @@ const std::vector<Row> kRows = {
   {#name, parameters, #rule, {f, i, u, b}, numpy, domain, dunder, doc},
 #include "graph/elementwise.def"
 #undef ROW
+};
+
+// Other names of rows.
+const std::vector<std::pair<std::string, std::string>> kAliases = {
+#define ALIAS(name, row) {#name, #row},
+#include "graph/aliases.def"
+#undef ALIAS
 };
 
 // Names for a call; or with types and defaults for a definition, those without default by position
@@ -69,7 +77,7 @@ std::string ufunc(const Row& r) {
   size_t open = r.numpy.find('(');
   if (r.numpy.rfind("np.", 0) != 0 || open == std::string::npos || r.arity() > 2) return "";
   return r.numpy.substr(open) == (r.arity() == 1 ? "(x)" : "(x, y)") ? r.numpy.substr(3, open - 3)
-                                                                   : "";
+                                                                     : "";
 }
 
 std::string literal(const std::string& s) {
@@ -100,18 +108,25 @@ std::string python() {
       << "    result = _core.elementwise(" << i << ", " << parameters(r, false) << ")\n"
       << "    return result if out is None else into(" << literal(r.name) << ", out, result)\n";
   }
-  o << "\n\n#: name, arity, parameters, dtype rule, kinds of operands, NumPy reference, test domain, operator, "
+  o << "\n\n#: name, arity, parameters, dtype rule, kinds of operands, NumPy reference, test "
+       "domain, operator, "
        "documentation\n"
        "TABLE: tuple[tuple[str, int, str, str, str, str, str, str, str], ...] = (\n";
   for (const Row& r : kRows)
-    o << "    (" << literal(r.name) << ", " << r.arity() << ", " << literal(r.parameters) << ", " << literal(r.rule) << ", "
-      << literal(r.kinds()) << ", " << literal(r.numpy) << ", " << literal(r.domain) << ", "
-      << literal(r.dunder) << ", " << literal(r.doc) << "),\n";
+    o << "    (" << literal(r.name) << ", " << r.arity() << ", " << literal(r.parameters) << ", "
+      << literal(r.rule) << ", " << literal(r.kinds()) << ", " << literal(r.numpy) << ", "
+      << literal(r.domain) << ", " << literal(r.dunder) << ", " << literal(r.doc) << "),\n";
   o << ")\n\nUFUNCS: dict[str, Callable[..., Tensor]] = {\n";
   for (const Row& r : kRows)
     if (!ufunc(r).empty()) o << "    " << literal(ufunc(r)) << ": " << r.name << ",\n";
+  o << "}\n\n#: other names of the functions\n";
+  for (const auto& a : kAliases) o << a.first << " = " << a.second << "\n";
+  o << "\nALIASES: dict[str, str] = {\n";
+  for (const auto& a : kAliases)
+    o << "    " << literal(a.first) << ": " << literal(a.second) << ",\n";
   o << "}\n\n__all__ = [\n";
   for (const Row& r : kRows) o << "    " << literal(r.name) << ",\n";
+  for (const auto& a : kAliases) o << "    " << literal(a.first) << ",\n";
   o << "]\n";
   return o.str();
 }

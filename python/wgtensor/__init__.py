@@ -55,6 +55,13 @@ from wgtensor._devices import (  # noqa: E402
 from wgtensor._einsum import (  # noqa: E402
     einsum,
 )
+from wgtensor._elementwise import (  # noqa: E402
+    clip,
+    divmod,
+    isclose,
+    nan_to_num,
+    round,
+)
 from wgtensor._functions import (  # noqa: E402
     arange,
     astype,
@@ -185,6 +192,7 @@ __all__ = [
     "broadcast_shapes",
     "broadcast_to",
     "can_cast",
+    "clip",
     "concat",
     "concatenate",
     "config",
@@ -194,6 +202,7 @@ __all__ = [
     "devices",
     "diag",
     "diagonal",
+    "divmod",
     "dot",
     "dstack",
     "e",
@@ -220,6 +229,7 @@ __all__ = [
     "inner",
     "int32",
     "is_available",
+    "isclose",
     "isdtype",
     "log_softmax",
     "logsumexp",
@@ -235,6 +245,7 @@ __all__ = [
     "min",
     "moveaxis",
     "nan",
+    "nan_to_num",
     "newaxis",
     "nonzero",
     "ones",
@@ -250,6 +261,7 @@ __all__ = [
     "result_type",
     "roll",
     "rot90",
+    "round",
     "set_default_device",
     "softmax",
     "split",

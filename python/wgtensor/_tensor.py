@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wgtensor import _core, _printing, _ufuncs
+from wgtensor import _elementwise as e
 from wgtensor import _functions as f
 from wgtensor import _grids as g
 from wgtensor import _manipulation as m
@@ -259,6 +260,24 @@ def _flatten(self: Tensor) -> Tensor:
     return self.reshape(-1)
 
 
+def _clip(self: Tensor, min: Any = None, max: Any = None, out: Tensor | None = None) -> Tensor:
+    """The elements between two bounds, each a number, an array or None; NaN stays NaN."""
+    return e.clip(self, min, max, out=out)
+
+
+def _round(self: Tensor, decimals: int = 0, out: Tensor | None = None) -> Tensor:
+    """The elements rounded to a number of decimals, halves to the even neighbour."""
+    return e.round(self, decimals, out=out)
+
+
+def _divmod(self: Tensor, other: Any, /) -> tuple[Tensor, Tensor]:
+    return e.divmod(self, other)
+
+
+def _rdivmod(self: Tensor, other: Any, /) -> tuple[Tensor, Tensor]:
+    return e.divmod(other, self)
+
+
 def _repeat(self: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
     """Each element that many times in a row along an axis; of the flattened tensor by default."""
     return m.repeat(self, repeats, axis=axis)
@@ -340,6 +359,10 @@ _MEMBERS: dict[str, Any] = {
     "transpose": _transpose,
     "flatten": _flatten,
     "ravel": _flatten,
+    "clip": _clip,
+    "round": _round,
+    "__divmod__": _divmod,
+    "__rdivmod__": _rdivmod,
     "repeat": _repeat,
     "swapaxes": _swapaxes,
     "trace": _trace,

@@ -8,14 +8,26 @@ from typing import Any
 import numpy as np
 
 from wgtensor import _functions as f
+from wgtensor import _generated
 from wgtensor import _reductions as r
 from wgtensor._arrays import from_host, into
 from wgtensor._core import Tensor, UnsupportedError
-from wgtensor._generated import UFUNCS
+from wgtensor._elementwise import divmod as _divmod
+from wgtensor._generated import ALIASES, UFUNCS
 
-_FUNCTIONS: dict[np.ufunc, Callable[..., Tensor]] = {
+_FUNCTIONS: dict[np.ufunc, Callable[..., Any]] = {
     np.matmul: f.matmul,
-    **{getattr(np, name): function for name, function in UFUNCS.items()},
+    np.divmod: _divmod,
+    **{
+        getattr(np, name): function
+        for name, function in UFUNCS.items()
+        if isinstance(getattr(np, name), np.ufunc)  # sinc, say, is a function of several
+    },
+    **{
+        getattr(np, name): getattr(_generated, row)
+        for name, row in ALIASES.items()
+        if isinstance(getattr(np, name, None), np.ufunc)
+    },
 }
 _REDUCTIONS: dict[np.ufunc, Callable[..., Tensor]] = {
     np.add: r.sum,
@@ -57,7 +69,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwar
         return _store(name, out, _reduce(name, _REDUCTIONS[ufunc], self, **kwargs))
     extra = [k for k, v in kwargs.items() if k not in _NEUTRAL or v is not _NEUTRAL[k]]
     function = _FUNCTIONS.get(ufunc)
-    if method != "__call__" or function is None:
+    if method != "__call__" or function is None or (ufunc.nout > 1 and out):
         called = name if method == "__call__" else f"{name}.{method}"
         raise UnsupportedError(
             f"[{called}] is not there for tensors: np.{called}(np.asarray(t)) runs on the host"

@@ -1,0 +1,146 @@
+"""Elementwise functions made of several rows of the table; each is one kernel all the same."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+
+from wgtensor import _generated as rows
+from wgtensor._arrays import ArrayLike, as_tensor, into
+from wgtensor._core import Tensor
+from wgtensor._dtypes import DType, finfo, float32, int32, uint32
+
+# Powers of ten that float32 holds, and how many decimals its least denormal has.
+_LARGEST_POWER = 38
+_MOST_DECIMALS = 45
+
+
+def _result(op: str, result: Tensor, out: Tensor | None) -> Tensor:
+    return result if out is None else into(op, out, result)
+
+
+def _cast(t: Tensor, dtype: DType) -> Tensor:
+    return t if t.dtype == dtype else t._astype(dtype)
+
+
+def clip(
+    x: ArrayLike,
+    /,
+    min: ArrayLike | None = None,
+    max: ArrayLike | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """`x` with what is below `min` raised to it and what is above `max` lowered to it.
+
+    Bounds are numbers, arrays that broadcast with `x`, or None; `max` wins over `min`. NaN stays
+    NaN, and a bound of NaN gives NaN.
+    """
+    r = as_tensor("clip", x)
+    if min is not None:
+        r = rows.maximum(r, min)
+    if max is not None:
+        r = rows.minimum(r, max)
+    return _result("clip", rows.positive(r) if min is None and max is None else r, out)
+
+
+def round(x: ArrayLike, /, decimals: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """`x` rounded to the given number of decimals, halves to the even neighbour.
+
+    Negative `decimals` round to tens, hundreds, ...; integers stay integers. Floats are scaled by
+    a power of ten and back, as NumPy's.
+    """
+    t = as_tensor("round", x)
+    try:
+        places = operator.index(decimals)
+    except TypeError:
+        raise TypeError(f"[round] decimals must be an integer, not {decimals!r}") from None
+    if places == 0 or (t.dtype.kind in "iu" and places > 0):
+        r = rows.rint(t)
+    elif t.dtype.kind in "iu":
+        r = _round_integers(t, -places)
+    else:
+        r = _round_floats(t, places)
+    return _result("round", r, out)
+
+
+def _round_floats(t: Tensor, places: int) -> Tensor:
+    if places > _MOST_DECIMALS:
+        return rows.positive(t)
+    if places < -_LARGEST_POWER:
+        return rows.where(rows.isfinite(t), rows.copysign(0.0, t), t)
+    power = 10.0 ** builtins.min(abs(places), _LARGEST_POWER)
+    further = 10.0 ** builtins.max(places - _LARGEST_POWER, 0)
+    if places < 0:
+        return rows.rint(t / power) * power
+    scaled = t * power * further
+    # Where scaling overflows there is no fraction to round.
+    return rows.where(rows.isfinite(scaled), rows.rint(scaled) / power / further, t)
+
+
+def _round_integers(t: Tensor, zeros: int) -> Tensor:
+    """To multiples of 10^zeros, without a detour over floats; wraps past the dtype's end."""
+    if zeros > 9:  # half of 10^10 is more than any
+        return t * 0
+    power = 10**zeros
+    quotient = rows.floor_divide(t, power)
+    rest = t - quotient * power
+    half = power // 2
+    up = (rest > half) | ((rest == half) & ((quotient & 1) == 1))
+    r: Tensor = (quotient + _cast(up, t.dtype)) * power
+    return r
+
+
+def isclose(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
+) -> Tensor:
+    """Whether abs(x1 - x2) <= atol + rtol abs(x2), in bool; infinities are close to themselves.
+
+    NaN is close to nothing, but with `equal_nan` to NaN. Integers are compared by their exact
+    difference.
+    """
+    device = next((x.device for x in (x1, x2) if isinstance(x, Tensor)), None)
+    a, b = as_tensor("isclose", x1, device), as_tensor("isclose", x2, device)
+    if "f" not in (a.dtype.kind, b.dtype.kind):
+        return _close_integers(a, b, rtol, atol)
+    a, b = _cast(a, float32), _cast(b, float32)
+    near = (abs(a - b) <= atol + rtol * abs(b)) & rows.isfinite(b)
+    close = near | (a == b)
+    return close | (rows.isnan(a) & rows.isnan(b)) if equal_nan else close
+
+
+def _close_integers(a: Tensor, b: Tensor, rtol: float, atol: float) -> Tensor:
+    if a.dtype.kind == "b" and b.dtype.kind == "b":
+        a, b = a._astype(int32), b._astype(int32)
+    # The difference of two integers may take all bits of an unsigned one.
+    distance = _cast(rows.maximum(a, b) - rows.minimum(a, b), uint32)._astype(float32)
+    return distance <= atol + rtol * abs(b._astype(float32))
+
+
+def nan_to_num(
+    x: ArrayLike,
+    /,
+    *,
+    nan: float = 0.0,
+    posinf: float | None = None,
+    neginf: float | None = None,
+) -> Tensor:
+    """`x` with NaN replaced by `nan`, and infinities by the given numbers or else the largest."""
+    t = as_tensor("nan_to_num", x)
+    if t.dtype.kind != "f":
+        return rows.positive(t) if t.dtype.kind != "b" else t.copy()
+    largest = finfo(t.dtype).max
+    high = largest if posinf is None else posinf
+    low = -largest if neginf is None else neginf
+    r = rows.where(rows.isposinf(t), high, rows.where(rows.isneginf(t), low, t))
+    return rows.where(rows.isnan(t), nan, r)
+
+
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Tensor, Tensor]:
+    """(x1 // x2, x1 % x2)."""
+    return rows.floor_divide(x1, x2), rows.remainder(x1, x2)
