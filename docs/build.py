@@ -87,7 +87,8 @@ def elementwise() -> str:
 
 
 def aliases() -> str:
-    return ", ".join(f"`{name}` is `{row}`" for name, row in _generated.ALIASES.items())
+    rows = [(f"`{name}`", f"`{row}`") for name, row in _generated.ALIASES.items()]
+    return table(("other name", "of"), rows)
 
 
 def parameters(function: object) -> str:
@@ -132,7 +133,7 @@ def operations() -> str:
         "Functions with the meaning of a NumPy ufunc answer to it: `np.exp(t)` is `wt.exp(t)`. "
         "*Common dtype*: what the operands promote to, where Python and NumPy scalars only lift "
         "the kind; *float*: integers and bools become float32.\n\n"
-        f"## Elementwise\n\n{elementwise()}\nOther names: {aliases()}.\n{functions()}"
+        f"## Elementwise\n\n{elementwise()}\n{aliases()}{functions()}"
     )
 
 
