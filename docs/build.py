@@ -54,6 +54,7 @@ GROUPS = {
         *("sum", "prod", "mean", "var", "std", "max", "min", "argmax", "argmin"),
         *("any", "all", "count_nonzero", "logsumexp"),
     ),
+    "Scans": ("cumulative_sum", "cumulative_prod", "cumulative_max", "cumulative_min"),
     "Linear algebra and networks": (
         *("matmul", "vecdot", "dot", "inner", "outer", "tensordot", "einsum", "kron", "cross"),
         *("trace", "softmax", "log_softmax"),

@@ -67,6 +67,15 @@ for shape in [(5,), (8, 33), (2, 3, 4), (3, 5000), (1000, 3), (2, 70_000)]:
         attempt(lambda: wt.softmax(tensor("float32", *shape) * 2, axis=axis) - 1)
         attempt(wt.log_softmax, tensor("float32", *shape), axis=axis)
 
+# Scans: rows, columns, chunks, a first place.
+scans = ("cumulative_sum", "cumulative_prod", "cumulative_max")
+long = [(5,), (8, 33), (3, 400), (3, 9000), (700, 40), (300_000,), (100_000, 20), (2, 300_000)]
+for op, d, shape in itertools.product(scans, DTYPES, long):
+    for axis in range(-len(shape), 0):
+        attempt(getattr(wt, op), tensor(d, *shape), axis=axis)
+        attempt(lambda: getattr(wt, op)(tensor(d, *shape) * 2, axis=axis) + 1)
+        attempt(wt.cumulative_sum, tensor(d, *shape), axis=axis, include_initial=True)
+
 # Products: tiles of every size, transposed, strided and offset operands, batches, epilogues.
 sizes = [1, 3, 4, 16, 33, 64, 130, 260]
 for m, n, k in itertools.product(sizes, sizes, [1, 4, 31, 64]):

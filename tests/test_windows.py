@@ -136,6 +136,31 @@ def test_batches_of_products(tight: wt.Device) -> None:
     check(u.permute(1, 0, 2, 3) @ v[:, None], a.transpose(1, 0, 2, 3) @ b[:, None])
 
 
+def test_scans(tight: wt.Device, t: wt.Tensor, x: Array) -> None:
+    """Parts of rows, and parts of a row that carry on where others end."""
+    whole = np.trunc(x * 50).astype(np.int32)
+    y = wt.asarray(whole, device=tight)
+    for axis in (0, 1):
+        check(wt.cumulative_sum(y, axis=axis), whole.cumsum(axis=axis, dtype=np.int32))
+        check(wt.cumulative_max(t, axis=axis), np.maximum.accumulate(x, axis=axis))
+        check(
+            wt.cumulative_sum(y * 2 - 1, axis=axis, include_initial=True) + 1,
+            np.cumulative_sum(whole * 2 - 1, axis=axis, include_initial=True, dtype=np.int32) + 1,
+        )
+        rows, rest = y[::-1, 1:], whole[::-1, 1:]
+        check(wt.cumulative_sum(rows, axis=axis), rest.cumsum(axis=axis, dtype=np.int32))
+    flat, e = y.reshape(-1), whole.reshape(-1)
+    for size in (150_300, 150_299, 16_384, 16_385, 100_001):
+        check(wt.cumulative_sum(flat[:size]) * 3, e[:size].cumsum(dtype=np.int32) * 3)
+        check(wt.cumulative_min(flat[:size][::-1]), np.minimum.accumulate(e[:size][::-1]))
+    check(
+        wt.cumulative_sum(flat, include_initial=True),
+        np.cumulative_sum(e, include_initial=True, dtype=np.int32),
+    )
+    tall, f = y.reshape(-1, 50), whole.reshape(-1, 50)
+    check(wt.cumulative_sum(tall, axis=0), f.cumsum(axis=0, dtype=np.int32))
+
+
 def test_explain_names_the_parts(t: wt.Tensor) -> None:
     assert "parts" in wt.explain(t + 1)
     assert "parts" not in wt.explain(t[0] + 1)

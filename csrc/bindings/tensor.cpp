@@ -135,6 +135,16 @@ void init_reductions(py::class_<Tensor>& t) {
       py::arg("axis"), py::arg("correction"), py::arg("keepdims"), py::arg("op"),
       "`op` is the name that errors give.");
   t.def(
+      "_scan",
+      [](Tensor s, const std::string& op, py::handle axis, bool initial) {
+        auto a = to_axes(op.c_str(), axis);
+        if (a && a->size() != 1) raise(ErrorKind::type, "[" + op + "] takes one axis");
+        std::optional<int64_t> one;
+        if (a) one = a->front();
+        return made(unlocked([&] { return scan(op.c_str(), s, one, initial); }));
+      },
+      py::arg("op"), py::arg("axis"), py::arg("initial"), "Cumulative `op` along an axis.");
+  t.def(
       "_softmax",
       [](Tensor s, py::handle axis, bool logarithm) {
         const char* op = logarithm ? "log_softmax" : "softmax";

@@ -250,6 +250,16 @@ NodeRef Engine::softmax(const NodeRef& input, bool logarithm) {
   return n;
 }
 
+NodeRef Engine::scan(ReduceOp op, const NodeRef& input, const Dims& shape) {
+  flush_if_due();
+  settle(*input);
+  NodeRef n = make(NodeKind::scan, input->dtype, shape, "scan");
+  n->reduce = op;
+  set_input(*n, 0, input);
+  enqueue(*n);
+  return n;
+}
+
 NodeRef Engine::matmul(const NodeRef& a, const NodeRef& b, const Dims& shape) {
   flush_if_due();
   settle(*a);

@@ -39,6 +39,9 @@ class Engine {
   NodeRef view(const NodeRef& base, const Dims& shape, const Layout& layout);
   NodeRef reduce(ReduceOp op, const NodeRef& input, uint32_t axes);
   NodeRef softmax(const NodeRef& input, bool logarithm = false);
+  /// Inclusive, along the last axis; `shape` is the input's, or one longer there to begin with the
+  /// operation's identity.
+  NodeRef scan(ReduceOp op, const NodeRef& input, const Dims& shape);
   NodeRef matmul(const NodeRef& a, const NodeRef& b, const Dims& shape);
   NodeRef assign(const NodeRef& base, const NodeRef& value, const Layout& layout);
 

@@ -366,6 +366,7 @@ class Fuser {
     const char* name = map                          ? op_info(n.op).name
                        : n.kind == NodeKind::reduce ? reduce_name(n.reduce)
                        : n.kind == NodeKind::matmul ? "matmul"
+                       : n.kind == NodeKind::scan   ? "scan"
                                                     : "softmax";
     out_.notes.push_back(std::string(name) + " " + to_string(n.shape) + " is written: " + why);
   }

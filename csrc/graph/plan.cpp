@@ -61,6 +61,9 @@ void lower(LowerContext& c, int gi) {
     case NodeKind::softmax:
       lower_softmax(c, gi);
       break;
+    case NodeKind::scan:
+      lower_scan(c, gi);
+      break;
     case NodeKind::matmul:
       lower_matmul(c, gi);
       break;

@@ -98,6 +98,9 @@ Tensor reduce(const char* op, const Tensor& t, const std::optional<std::vector<i
 Tensor variance(const char* name, const Tensor& t, const std::optional<std::vector<int64_t>>& axes,
                 double correction, bool keepdims);
 Tensor softmax(const Tensor& t, int64_t axis, bool logarithm = false);
+/// cumulative_sum, _prod, _max, _min along an axis, which may be absent for vectors; `initial`: one
+/// place longer, behind the operation's identity.
+Tensor scan(const char* name, const Tensor& t, std::optional<int64_t> axis, bool initial);
 /// As NumPy's @: vectors, matrices, broadcast batches.
 Tensor matmul(const Tensor& a, const Tensor& b);
 

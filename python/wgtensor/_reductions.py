@@ -1,4 +1,4 @@
-"""Functions that fold axes: sums, extrema, truth, places, spread."""
+"""Functions that fold axes: sums, extrema, truth, places, spread; and cumulative ones."""
 
 from __future__ import annotations
 
@@ -124,3 +124,51 @@ def logsumexp(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> 
     -inf where all elements are -inf or there are none, inf where one is inf; NaN wins.
     """
     return _operand("logsumexp", x)._logsumexp(axis, keepdims)
+
+
+def cumulative_sum(
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: Any = None,
+    include_initial: bool = False,
+) -> Tensor:
+    """Sums of all elements up to each along an axis, which only a vector need not name.
+
+    Integers wrap in their dtype, bools are counted in int32; NaN stays from where it stands.
+    `include_initial` puts a zero in front. Raises ValueError without an axis for 2-D and above.
+    """
+    return _operand("cumulative_sum", x, dtype)._scan("cumulative_sum", axis, include_initial)
+
+
+def cumulative_prod(
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: Any = None,
+    include_initial: bool = False,
+) -> Tensor:
+    """Products of all elements up to each along an axis, which only a vector need not name.
+
+    Integers wrap in their dtype, bools become int32. `include_initial` puts a one in front.
+    Raises ValueError without an axis for 2-D and above.
+    """
+    return _operand("cumulative_prod", x, dtype)._scan("cumulative_prod", axis, include_initial)
+
+
+def cumulative_max(x: ArrayLike, /, *, axis: int | None = None) -> Tensor:
+    """Largest element up to each along an axis, which only a vector need not name; NaN wins.
+
+    np.maximum.accumulate of a tensor is this function.
+    """
+    return _operand("cumulative_max", x)._scan("cumulative_max", axis, False)
+
+
+def cumulative_min(x: ArrayLike, /, *, axis: int | None = None) -> Tensor:
+    """Smallest element up to each along an axis, which only a vector need not name; NaN wins.
+
+    np.minimum.accumulate of a tensor is this function.
+    """
+    return _operand("cumulative_min", x)._scan("cumulative_min", axis, False)

@@ -204,6 +204,24 @@ def _spread(name: str) -> Callable[..., Tensor]:
     return _named(method, name, function.__doc__)
 
 
+def _scan(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def method(
+        self: Tensor,
+        axis: int | None = None,
+        dtype: Any = None,
+        out: Tensor | None = None,
+        *,
+        dim: int | None = None,
+    ) -> Tensor:
+        axis = _one_axis(name, axis, dim, None)
+        x = self.reshape(-1) if axis is None else self
+        y: Tensor = function(x, axis=0 if axis is None else axis, dtype=dtype)
+        return y if out is None else into(name, out, y)
+
+    doc = f"{function.__name__} along an axis; without one of all elements in row-major order."
+    return _named(method, name, doc)
+
+
 def _logsumexp(
     self: Tensor, axis: r.Axis = None, keepdims: bool = False, *, dim: r.Axis = None
 ) -> Tensor:
@@ -376,6 +394,8 @@ _MEMBERS: dict[str, Any] = {
     **{name: _place(name) for name in ("argmax", "argmin")},
     **{name: _spread(name) for name in ("var", "std")},
     "logsumexp": _logsumexp,
+    "cumsum": _scan("cumsum", r.cumulative_sum),
+    "cumprod": _scan("cumprod", r.cumulative_prod),
 }
 
 

@@ -11,7 +11,7 @@ from wgtensor import _functions as f
 from wgtensor import _generated
 from wgtensor import _reductions as r
 from wgtensor._arrays import from_host, into
-from wgtensor._core import Tensor, UnsupportedError
+from wgtensor._core import ShapeError, Tensor, UnsupportedError
 from wgtensor._elementwise import divmod as _divmod
 from wgtensor._generated import ALIASES, UFUNCS
 
@@ -36,6 +36,12 @@ _REDUCTIONS: dict[np.ufunc, Callable[..., Tensor]] = {
     np.minimum: r.min,
     np.logical_or: r.any,
     np.logical_and: r.all,
+}
+_SCANS: dict[np.ufunc, Callable[..., Tensor]] = {
+    np.add: r.cumulative_sum,
+    np.multiply: r.cumulative_prod,
+    np.maximum: r.cumulative_max,
+    np.minimum: r.cumulative_min,
 }
 # What NumPy's callers may pass and what we do anyway.
 _NEUTRAL = {"where": True, "casting": "same_kind", "order": "K", "subok": True, "dtype": None}
@@ -67,6 +73,8 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwar
     name = ufunc.__name__
     if method == "reduce" and ufunc in _REDUCTIONS:
         return _store(name, out, _reduce(name, _REDUCTIONS[ufunc], self, **kwargs))
+    if method == "accumulate" and ufunc in _SCANS:
+        return _store(name, out, _accumulate(name, _SCANS[ufunc], *inputs, **kwargs))
     extra = [k for k, v in kwargs.items() if k not in _NEUTRAL or v is not _NEUTRAL[k]]
     function = _FUNCTIONS.get(ufunc)
     if method != "__call__" or function is None or (ufunc.nout > 1 and out):
@@ -97,3 +105,20 @@ def _reduce(
     if dtype is not None:
         x = f.astype(x, dtype, copy=False)
     return function(x, axis=axis, keepdims=keepdims)
+
+
+def _accumulate(
+    name: str,
+    function: Callable[..., Tensor],
+    x: Tensor,
+    axis: Any = 0,
+    dtype: Any = None,
+    **rest: Any,
+) -> Tensor:
+    if rest:
+        raise UnsupportedError(f"[{name}.accumulate] does not take {', '.join(rest)} for tensors")
+    if x.ndim == 0:
+        raise ShapeError(f"[{name}.accumulate] takes no 0-d tensors")
+    if dtype is not None:
+        x = f.astype(x, dtype, copy=False)
+    return function(x, axis=axis)
