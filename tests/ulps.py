@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import wgtensor as wt
-from references import ROWS, Array, Row, flushed
+from references import HELPERS, ROWS, Array, Row, flushed
 
 TINY = 2.0**-126  # the least normal float32; what is smaller may be flushed to zero
 OVER = 2.0**128  # the first number that float32 has not
@@ -34,6 +34,8 @@ BOUNDS = {
 LIMITS = {"sin": 1e4, "cos": 1e4, "tan": 1e4}
 #: Results that cross zero where no float32 is their root: an error counts against this size too.
 SIZES: dict[str, Callable[..., Array]] = {
+    # the terms of the reflection, whose difference crosses zero; the operand of its logarithm rounds
+    "lgamma": lambda x: np.where(x < -0.5, np.maximum(HELPERS["lgamma"](np.abs(x)), 1), 0),
     "lerp": lambda x, y, z: np.maximum(np.abs((1 - z) * x), np.abs(z * y)),
 }
 

@@ -155,19 +155,24 @@ fn tan_{{W}}(x: {{F}}) -> {{F}} {
   return select(nan, bitcast<{{F}}>(bitcast<{{U}}>(v) ^ (b & {{U}}(0x80000000u))), isfinite_{{W}}(x));
 }
 
-//@ sinc: div_f isnan
-// sin(pi x) / pi by x, where x less the nearest whole number is exact, so that whole numbers give 0.
-fn sinc_{{W}}(x: {{F}}) -> {{F}} {
-  let a = abs(x);
-  let whole = a >= {{F}}(8388608.0);
-  let n = select(floor(a + {{F}}(0.5)), a, whole);
-  let f = select(a - n, {{F}}(0.0), whole);
+//@ sin_pi:
+// sin(pi f) / pi for |f| <= 1/2.
+fn sin_pi_{{W}}(f: {{F}}) -> {{F}} {
   let z = f * f;
   var q = {{F}}(-2.23714719e-3) * z + {{F}}(2.61175446e-2);
   q = q * z + {{F}}(-1.90747961e-1);
   q = q * z + {{F}}(8.11742187e-1);
   q = q * z + {{F}}(-1.64493406);
-  let s = q * z * f + f;
+  return q * z * f + f;
+}
+
+//@ sinc: sin_pi div_f isnan
+// sin(pi x) / pi by x, where x less the nearest whole number is exact, so that whole numbers give 0.
+fn sinc_{{W}}(x: {{F}}) -> {{F}} {
+  let a = abs(x);
+  let whole = a >= {{F}}(8388608.0);
+  let n = select(floor(a + {{F}}(0.5)), a, whole);
+  let s = sin_pi_{{W}}(select(a - n, {{F}}(0.0), whole));
   let odd = {{U}}(min(n, {{F}}(16777216.0))) & {{U}}(1u);
   let r = div_f_{{W}}(bitcast<{{F}}>(bitcast<{{U}}>(s) ^ (odd << {{U}}(31u))), a);
   return select(select(r, {{F}}(1.0), a < {{F}}(1e-4)), x, isnan_{{W}}(x));
