@@ -34,7 +34,7 @@ BOUNDS = {
 LIMITS = {"sin": 1e4, "cos": 1e4, "tan": 1e4}
 #: Results that cross zero where no float32 is their root: an error counts against this size too.
 SIZES: dict[str, Callable[..., Array]] = {
-    # the terms of the reflection, whose difference crosses zero; the operand of its logarithm rounds
+    # the terms of the reflection, whose difference crosses zero, and the rounding of a logarithm
     "lgamma": lambda x: np.where(x < -0.5, np.maximum(HELPERS["lgamma"](np.abs(x)), 1), 0),
     "lerp": lambda x, y, z: np.maximum(np.abs((1 - z) * x), np.abs(z * y)),
 }
