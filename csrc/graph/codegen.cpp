@@ -214,12 +214,18 @@ bool SpaceCode::reads(int value) const {
                      [&](const Access& a) { return !a.write && a.value == value; });
 }
 
-int SpaceCode::unit_strides(int axis) const {
+int64_t SpaceCode::unit_strides(int axis) const {
   int lane = lane_dim(axis);
   if (lane < 0) return 0;
-  return static_cast<int>(std::count_if(accesses_.begin(), accesses_.end(), [&](const Access& a) {
-    return !a.write && a.layout.strides[lane] == 1;
-  }));
+  int64_t total = 0;
+  for (const Access& a : accesses_) {
+    if (a.write || a.layout.strides[lane] != 1) continue;
+    int64_t elements = 1;
+    for (int d = 0; d < shape_.size(); ++d)
+      if (a.layout.strides[d] != 0) elements *= shape_[d];
+    total += elements;
+  }
+  return total;
 }
 
 // ---- SpaceCode: writing code ------------------------------------------------------------------

@@ -77,8 +77,9 @@ class SpaceCode {
   /// Whether `value` is read exactly once, at the elements where `output` is written.
   bool same_place(int value, int output) const;
   bool reads(int value) const;
-  /// Number of reads that step by one element along the axis's last dimension.
-  int unit_strides(int axis) const;
+  /// Elements that the reads which step by one along the axis's last dimension fetch: an operand
+  /// that is broadcast counts for what it has.
+  int64_t unit_strides(int axis) const;
   int width() const { return width_; }
 
   /// Starts a function body: declares the coordinates of the axes' variables.

@@ -160,7 +160,7 @@ class ReduceLowering {
     Shape s;
     s.outs = in.extent(0);
     s.count = in.extent(1);
-    int rows = in.unit_strides(1), columns = in.unit_strides(0);
+    int64_t rows = in.unit_strides(1), columns = in.unit_strides(0);
     s.row = rows >= columns || s.outs < 16;
     if (s.row && rows >= columns && in.can_vectorize(1, false, false)) s.rw = 4;
     if (!s.row && in.can_vectorize(0, false, false) && out.can_vectorize(0, false, false)) s.ow = 4;

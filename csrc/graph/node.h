@@ -23,7 +23,7 @@ enum class NodeKind : uint8_t {
   view,     // reads inputs[0], a pending node, through `layout` over its row-major index
   reduce,   // over `axes` of inputs[0]; the axes are gone from `shape`
   softmax,  // over the last axis, or its logarithm
-  scan,  // along the last axis by `reduce`; one place longer than the input: behind the identity
+  scan,     // along the last axis by `reduce`; one place longer than the input: behind the identity
   matmul,   // inputs [batch.., m, k] and [batch.., k, n] with broadcast batches
   assign,  // inputs[0] with the elements at `layout` (over inputs[1]'s shape) replaced by inputs[1]
   failed,  // its computation raised `error`

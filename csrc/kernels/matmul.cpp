@@ -75,7 +75,8 @@ int64_t tiles(const Variant& v, const MatmulProblem& p) {
   return div_up(p.m, v.bm) * div_up(p.n, v.bn);
 }
 
-/// In order of preference: the largest tile that still gives a large GPU enough workgroups.
+/// In order of preference: the largest tile that still gives a large GPU enough workgroups, and
+/// that the matrix fills by half or more.
 struct Choice {
   const char* name;
   int64_t workgroups;
@@ -86,7 +87,9 @@ constexpr Choice kGpu[] = {
 int choose_gpu(const rt::Limits& limits, const MatmulProblem& p) {
   for (const Choice& c : kGpu) {
     const int v = index_of(c.name);
-    if (matmul_variant_fits(limits, v) && tiles(kVariants[v], p) * p.batch >= c.workgroups)
+    const bool filled = 2 * p.m > kVariants[v].bm && 2 * p.n > kVariants[v].bn;
+    if (filled && matmul_variant_fits(limits, v) &&
+        tiles(kVariants[v], p) * p.batch >= c.workgroups)
       return v;
   }
   return index_of(std::prev(std::end(kGpu))->name);

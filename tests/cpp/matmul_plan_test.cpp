@@ -136,6 +136,21 @@ TEST_CASE("matmul plan: vec4 loads need unit stride, whole vec4s and alignment")
   CHECK(changed([](auto& p) { p.k = 62; }) == Pair{false, true});
 }
 
+TEST_CASE("matmul plan: a tile is filled by half or more, however many there are") {
+  const rt::Limits limits = large_limits();
+  auto tile = [&](int64_t m, int64_t n, int64_t batch) {
+    const std::string name =
+        matmul_variant_name(plan_matmul(limits, false, row_major(m, n, 512, batch)).variant);
+    return name.substr(0, name.find('x', name.find('x') + 1));
+  };
+  CHECK(tile(4096, 4096, 1) == "128x128");
+  CHECK(tile(8, 4096, 8) == "32x32");
+  CHECK(tile(4096, 8, 64) == "32x32");
+  CHECK(tile(33, 64, 1000) == "64x64");
+  CHECK(tile(32, 64, 1000) == "32x32");
+  CHECK(tile(65, 65, 1000) == "128x128");
+}
+
 TEST_CASE("matmul plan: grids beyond the limit fold") {
   rt::Limits limits = large_limits();
   int middle = 0;
