@@ -41,8 +41,10 @@ them. *Specials* counts results that differ from NumPy's in being NaN or infinit
 a zero.
 
 Bounds: 4 ulp; `pow` 16; `divide`, `sqrt`, sums and products are rounded correctly; functions whose
-results are float32 numbers, as `floor`, are exact. Denormal operands and results may be flushed to
-zero, as WebGPU allows: then the error is that from the result for a zero operand, or none.
+results are float32 numbers, as `floor`, are exact. `logaddexp`, `logaddexp2`, `lerp` and, for
+negative operands, `lgamma` are sums that cross zero: there the unit is that of the larger term.
+Denormal operands and results may be flushed to zero, as WebGPU allows: then the error is that from
+the result for a zero operand, or none.
 """
 
 
