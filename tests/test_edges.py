@@ -222,7 +222,11 @@ def test_predicates_see_bits_not_values() -> None:
     x = wt.asarray(a)
     for name in ("isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit"):
         check(getattr(wt, name)(x), getattr(np, name)(a), name=name)
-        check(getattr(wt, name)(x * wt.asarray(np.ones_like(a))), getattr(np, name)(a), name=name)
+    b = a[~np.isnan(a)]  # products may give NaN another sign
+    for name in ("isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit"):
+        ones = wt.asarray(np.ones_like(b))
+        check(getattr(wt, name)(wt.asarray(b) * ones), getattr(np, name)(b), name=name)
+    assert wt.isnan(x * wt.asarray(np.ones_like(a))).tolist() == np.isnan(a).tolist()
 
 
 @pytest.mark.parametrize("name", ["sin", "cos", "tan", "arctan"])

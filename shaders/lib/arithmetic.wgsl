@@ -271,19 +271,35 @@ fn cbrt_{{W}}(x: {{F}}) -> {{F}} {
   return select(x, select(signed, zero, bitcast<{{F}}>(y) == {{F}}(0.0)), isfinite_{{W}}(x));
 }
 
-//@ lerp: isfinite isinf
+//@ exponent_plus:
+// x 2^n for finite x and n that do not overflow: by the exponent where operand and result are normal, since compilers
+// move products past sums.
+fn exponent_plus_{{W}}(x: {{F}}, n: {{I}}) -> {{F}} {
+  let b = bitcast<{{I}}>(x);
+  let e = (b >> {{U}}(23u)) & {{I}}(0xff);
+  let denormal = (e == {{I}}(0)) | (e + n < {{I}}(1));
+  let product = x * bitcast<{{F}}>(({{I}}(127) + n) << {{U}}(23u));
+  return select(bitcast<{{F}}>(b + (n << {{U}}(23u))), product, denormal);
+}
+
+//@ lerp: exponent_plus isfinite isinf
 // From the nearer end, so that both ends are exact and equal ends stay; where the distance is not finite, as a weighted
 // sum, in which a finite end beside an infinite one is made small, lest its product overflow. Where an end is tiny, all is
-// scaled up, as a term may be denormal.
+// scaled up, as a term may be denormal; beyond the ends, large ones are scaled down, as a term may overflow alone.
 fn lerp_{{W}}(start: {{F}}, end: {{F}}, w: {{F}}) -> {{F}} {
-  let room = max(abs(start), abs(end)) * max(abs(w), {{F}}(1.0)) < {{F}}(1.2676506002282294e30);
-  let tiny = room & (min(abs(start), abs(end)) < {{F}}(7.888609052210118e-31));
-  let scale = select({{F}}(1.0), {{F}}(16777216.0), tiny);
-  let a = start * scale;
-  let b = end * scale;
+  let large = {{F}}(1.2676506002282294e30);
+  let most = max(abs(start), abs(end));
+  let finite = isfinite_{{W}}(start) & isfinite_{{W}}(end);
+  let tiny = finite & (most * max(abs(w), {{F}}(1.0)) < large) & (min(abs(start), abs(end)) < {{F}}(7.888609052210118e-31));
+  let down = finite & (most > large) & ((w < {{F}}(0.0)) | (w > {{F}}(1.0)));
+  let n = select(select({{I}}(0), {{I}}(24), tiny), {{I}}(-24), down);
+  let scaled = n != {{I}}(0);
+  let a = select(start, exponent_plus_{{W}}(start, n), scaled);
+  let b = select(end, exponent_plus_{{W}}(end, n), scaled);
   let d = b - a;
   let v = {{F}}(1.0) - w;
-  let r = select(b - v * d, a + w * d, w < {{F}}(0.5)) * select({{F}}(1.0), {{F}}(5.9604644775390625e-8), tiny);
+  let back = bitcast<{{F}}>(({{I}}(127) - n) << {{U}}(23u));
+  let r = select(b - v * d, a + w * d, w < {{F}}(0.5)) * back;
   let s = select(a, clamp(a, {{F}}(-1.0), {{F}}(1.0)), isinf_{{W}}(b) & isfinite_{{W}}(a));
   let e = select(b, clamp(b, {{F}}(-1.0), {{F}}(1.0)), isinf_{{W}}(a) & isfinite_{{W}}(b));
   return select(v * s + w * e, r, isfinite_{{W}}(d));

@@ -36,8 +36,9 @@ fn erf_{{W}}(x: {{F}}) -> {{F}} {
 //@ erfc: erf_ratio isnan
 // From 0.5 on exp(-a^2) H(t) / (a + 2), t = (a - 2) / (a + 2): the substitution of Shepherd and Laframboise,
 // "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x" (1981). As in fdlibm, a^2 is z^2 + (a - z)(a + z) with z the
-// upper 12 bits of a, whose square is exact. The factors 1 / (a + 2), H and exp are each a short number, u, g and 1,
-// and what it lacks, so that only the last sum rounds at full size. Below 0.5, 1 - erf, ordered so that nothing cancels.
+// upper 12 bits of a, whose square is exact. The factors u (1 + r) of 1 / (a + 2), g + gl of H, 1 + f + fl + p of exp
+// begin with 12 bits, and so does the product v1 + vl of the last two: only the last sum rounds at full size. Below 0.5,
+// 1 - erf, ordered so that nothing cancels.
 fn erfc_{{W}}(x: {{F}}) -> {{F}} {
   let a = min(abs(x), {{F}}(11.0));
   let d = a + {{F}}(2.0);
@@ -57,21 +58,29 @@ fn erfc_{{W}}(x: {{F}}) -> {{F}} {
   h = h * t + {{F}}(2.79472083e-1);
   h = h * t + {{F}}(-6.87160671e-1);
   h = h * t + {{F}}(2.15827059e-2);
-  // exp(-z^2 - (a - z)(a + z)) = 2^-k (1 + p), with k ln 2 - z^2 exact but for the low part of ln 2.
+  // exp(-z^2 - (a - z)(a + z)) = 2^-k exp(y), with k ln 2 - z^2 exact but for the low part of ln 2.
   let z = bitcast<{{F}}>(bitcast<{{U}}>(a) & {{U}}(0xfffff000u));
   let k = floor(z * z * {{F}}(1.44269504) + {{F}}(0.5));
-  let y = ((k * {{F}}(0.693359375) - z * z) - k * {{F}}(2.12194440e-4)) - (a - z) * (a + z);
+  let y0 = k * {{F}}(0.693359375) - z * z;
+  let low = k * {{F}}(2.12194440e-4);
+  let y1 = y0 - low;
+  let b = (a - z) * (a + z);
+  let y = y1 - b;
   var p = {{F}}(0.001336316) * y + {{F}}(0.00837519486);
   p = p * y + {{F}}(0.0416760705);
   p = p * y + {{F}}(0.166664526);
   p = p * y + {{F}}(0.499999672);
-  p = p * y * y + y;
+  p = p * y * y;
   let ki = {{U}}(k);
   let s1 = bitcast<{{F}}>(({{U}}(127u) - (ki >> {{U}}(1u))) << {{U}}(23u));
   let s2 = bitcast<{{F}}>(({{U}}(127u) - (ki - (ki >> {{U}}(1u)))) << {{U}}(23u));
   let g = bitcast<{{F}}>(bitcast<{{U}}>(h + {{F}}(1.0)) & {{U}}(0xfffff000u));
-  let c = (h - (g - {{F}}(1.0))) + (h + {{F}}(1.0)) * (p + (r + p * r));
-  let tail = (u * g + u * c) * s1 * s2;
+  let gl = h - (g - {{F}}(1.0));
+  let f = bitcast<{{F}}>(bitcast<{{U}}>(y) & {{U}}(0xfffff000u));
+  let fl = (y - f) + (((y0 - y1) - low) + ((y1 - y) - b));
+  let v1 = bitcast<{{F}}>(bitcast<{{U}}>(g + g * f) & {{U}}(0xfffff000u));
+  let vl = ((g - v1) + g * f) + (g * fl + gl * ({{F}}(1.0) + y)) + (g + gl) * (p + (r + r * (y + p)));
+  let tail = (u * v1 + u * vl) * s1 * s2;
   let far = select({{F}}(2.0) - tail, tail, x > {{F}}(0.0));
   let n = min(a, {{F}}(0.5));
   let w = erf_ratio_{{W}}(n) * n;
