@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from random_moves import move
+
 Array = np.ndarray[Any, Any]
 
 EPS = 2.0e-7
@@ -280,6 +282,13 @@ def view(a: Value, change: Callable[[Array], Array]) -> Value:
     return Value(np.asarray(change(a.data)), error)
 
 
+def paired(a: Value, b: Value, join: Callable[[list[Array]], Array]) -> Value:
+    """Both in one, in the dtype they promote to."""
+    a, b = meet(a, b)
+    errors = [np.broadcast_to(np.asarray(v.error, np.float64), v.shape) for v in (a, b)]
+    return Value(join([a.data, b.data]), join(errors) if a.dtype == "float32" else 0.0)
+
+
 def reduced(op: str, a: Value, axis: Any, keepdims: bool) -> Value:
     options: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
     empty = a.data.size == 0
@@ -403,6 +412,8 @@ class Generator:
             (2.0, self.select),
             (1.5, self.cast),
             (6.0, self.view),
+            (2.0, self.moved),
+            (1.5, self.joined),
             (4.0, self.reduction),
             (1.0, self.softmax),
             (2.0 if self.matmuls else 0.0, self.matmul),
@@ -615,6 +626,38 @@ class Generator:
         change = eval(f"lambda x: {code}", {"np": np})
         return self.define(text, lambda env: view(env[a].value, change))
 
+    def moved(self) -> Line:
+        a = self.name()
+        text, code = move(self.rng, self.value(a).shape)
+        change: Callable[[Array], Array] = eval(f"lambda x: {code}", {"np": np})
+        made = change(np.zeros(self.value(a).shape, np.bool_))
+        if made.size > ELEMENTS or made.ndim > 6:
+            raise Unsuitable
+        return self.define(text.replace("X", a), lambda env: view(env[a].value, change))
+
+    def joined(self) -> Line:
+        """Two values along an axis; the second one is cut to fit where it is larger."""
+        a, b = self.name(), self.name()
+        shape, other = self.value(a).shape, self.value(b).shape
+        if not shape or len(shape) != len(other) or 2 * np.prod(shape) > ELEMENTS:
+            raise Unsuitable
+        axis = int(self.rng.integers(len(shape)))
+        stacked = len(shape) < 5 and self.chance(0.3)
+        sizes = [
+            m if i != axis or stacked else n
+            for i, (m, n) in enumerate(zip(shape, other, strict=True))
+        ]
+        if any(m > n for m, n in zip(sizes, other, strict=True)):
+            raise Unsuitable
+        key = ", ".join(f":{n}" for n in sizes)
+        cut: Callable[[Array], Array] = eval(f"lambda x: x[{key}]")
+        function = "stack" if stacked else "concat"
+        join = np.stack if stacked else np.concatenate
+        return self.define(
+            f"wt.{function}([{a}, {b}[{key}]], axis={axis})",
+            lambda env: paired(env[a].value, view(env[b].value, cut), lambda v: join(v, axis)),
+        )
+
     def reduction(self) -> Line:
         a = self.name()
         rank = len(self.value(a).shape)
@@ -658,8 +701,12 @@ class Generator:
                 except ValueError:
                     continue
                 if np.prod(shape) <= ELEMENTS and len(shape) <= 5:
+                    written = f"{a} @ {text}"
+                    if len(x.shape) > 1 and len(y.shape) > 1 and self.chance(0.3):
+                        second = "kj" if turn else "jk"
+                        written = f"wt.einsum('...ij,...{second}->...ik', {a}, {b})"
                     return self.define(
-                        f"{a} @ {text}",
+                        written,
                         lambda env, b=str(b), turn=turn: product(
                             env[a].value,
                             view(env[b].value, lambda v: v.swapaxes(-1, -2))

@@ -70,6 +70,27 @@ def test_generators(tight: wt.Device) -> None:
     check(wt.full((500, 300), 2.5, device=tight), np.full((500, 300), 2.5, np.float32))
 
 
+def test_pieces(t: wt.Tensor, x: Array) -> None:
+    """Results that are put together, in buffers that no binding spans."""
+    check(wt.concat([t, t[:7] * 2, t]), np.concatenate([x, x[:7] * 2, x]))
+    check(wt.concat([t, t[:, :33]], axis=1), np.concatenate([x, x[:, :33]], 1))
+    check(wt.stack([t, -t], axis=-1), np.stack([x, -x], -1))
+    check(wt.concat([t > 0, t < 1]), np.concatenate([x > 0, x < 1]))
+    check(wt.pad(t, 3), np.pad(x, 3))
+    check(wt.pad(t, ((2, 1), (0, 5)), "reflect"), np.pad(x, ((2, 1), (0, 5)), "reflect"))
+    check(wt.roll(t, (17, -200), axis=(0, 1)), np.roll(x, (17, -200), (0, 1)))
+    check(wt.tile(t, (2, 1)), np.tile(x, (2, 1)))
+    check(wt.repeat(t, 2, axis=1), np.repeat(x, 2, 1))
+    check(wt.tril(t, k=90), np.tril(x, 90))
+    check(wt.diag(t[:, 0]), np.diag(x[:, 0]))
+    check(wt.diagonal(t, 5), np.diagonal(x, 5))
+    e = np.einsum("ij,kj->ki", x.astype(np.float64), x[:40].astype(np.float64))
+    magnitude = np.einsum("ij,kj->ki", np.abs(x), np.abs(x[:40]))
+    near_sum(wt.einsum("ij,kj->ki", t, t[:40]), e, magnitude, terms=501)
+    with setting(matmul_pieces=8):
+        near_sum(t @ t[:40].T, e.T, magnitude.T, terms=501)
+
+
 def test_assignment(t: wt.Tensor, x: Array) -> None:
     for target, value in [
         (np.s_[3:200, 5:300:2], 7.0),

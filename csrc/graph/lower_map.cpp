@@ -17,12 +17,13 @@ class MapLowering {
   MapLowering(LowerContext& c, int gi)
       : c_(c), gi_(gi), k_(c, gi), space_(k_, 0, k_.group.space[0]) {}
 
-  /// Parts whose windows fit; steps of four elements and words of bools stay whole.
+  /// Parts whose windows fit; steps of four elements along a row and words of bools stay whole.
   std::vector<Part> parts() {
     prepare();
     std::vector<CutAxis> axes;
-    for (size_t i = 0; i < space_.axes().size(); ++i)
-      axes.push_back({space_.sizes(static_cast<int>(i)), quad_ ? 4 : width_});
+    size_t n = space_.axes().size();
+    for (size_t i = 0; i < n; ++i)
+      axes.push_back({space_.sizes(static_cast<int>(i)), i + 1 < n ? 1 : quad_ ? 4 : width_});
     return parts_of(cut(axes, KernelCode::window_limit(c_.device),
                         [&](const Part& p) { return space_.widest(p); }));
   }
