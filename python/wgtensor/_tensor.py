@@ -301,21 +301,11 @@ def _repeat(self: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
     return m.repeat(self, repeats, axis=axis)
 
 
-def _swapaxes(self: Tensor, axis1: int, axis2: int, /) -> Tensor:
-    """Two axes exchanged; a view."""
-    return m.swapaxes(self, axis1, axis2)
-
-
 def _trace(
     self: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None
 ) -> Tensor:
     """Sums of the diagonals of the planes of two axes."""
     return g.trace(self, offset, axis1, axis2, dtype=dtype)
-
-
-def _dot(self: Tensor, other: Any, /) -> Tensor:
-    """As NumPy's dot: over the last axis of the tensor and the second to last of the other one."""
-    return p.dot(self, other)
 
 
 def _eval(self: Tensor) -> Tensor:
@@ -382,9 +372,9 @@ _MEMBERS: dict[str, Any] = {
     "__divmod__": _divmod,
     "__rdivmod__": _rdivmod,
     "repeat": _repeat,
-    "swapaxes": _swapaxes,
+    "swapaxes": m.swapaxes,
     "trace": _trace,
-    "dot": _dot,
+    "dot": p.dot,
     "softmax": _softmax,
     "log_softmax": _log_softmax,
     "eval": _eval,
