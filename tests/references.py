@@ -134,8 +134,8 @@ class Row(NamedTuple):
         names: dict[str, Any] = dict(zip("xyz", wide, strict=False))
         return np.asarray(eval(self.numpy, {"np": np, **HELPERS, **names}))
 
-    def function(self, *operands: Any) -> wt.Tensor:
-        result: wt.Tensor = getattr(wt, self.name)(*operands)
+    def function(self, *operands: Any, **parameters: Any) -> wt.Tensor:
+        result: wt.Tensor = getattr(wt, self.name)(*operands, **parameters)
         return result
 
 

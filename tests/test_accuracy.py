@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import wgtensor as wt
 from references import Row
 from ulps import FLOAT_ROWS, LIMITS, distance, measure, operands
 
@@ -66,3 +67,25 @@ def test_the_page_shows_what_was_measured() -> None:
     spec.loader.exec_module(tool)
     assert tool.PAGE.read_text(encoding="utf-8") == tool.page()
     assert list(tool.RESULTS.glob("*.json"))
+
+
+@pytest.mark.short
+def test_results_that_are_numbers_are_exact() -> None:
+    """Whole powers and roots that float32 holds, and logarithms of powers of their base."""
+    bases, exponents = [], []
+    for y in range(2, 25):
+        m = np.arange(1, int(2 ** (24 / y)) + 1)
+        bases.append(np.concatenate([m, -m]))
+        exponents.append(np.full(2 * m.size, y))
+    squares = np.arange(1, 4096) ** 2
+    bases += [squares, np.arange(-5000, 5001), 2.0 ** np.arange(-126, 127)]
+    exponents += [np.full(squares.size, 0.5), np.ones(10001), np.full(253, -1)]
+    x, y = np.concatenate(bases).astype(np.float32), np.concatenate(exponents).astype(np.float32)
+    true = np.power(x.astype(np.float64), y.astype(np.float64))
+    assert np.array_equal(wt.pow(wt.asarray(x), wt.asarray(y)).numpy(), true)
+    whole = np.arange(-126, 128, dtype=np.float32)
+    powers = (2.0 ** whole.astype(np.float64)).astype(np.float32)
+    assert np.array_equal(wt.exp2(wt.asarray(whole)).numpy(), powers)
+    assert np.array_equal(wt.log2(wt.asarray(powers)).numpy(), whole)
+    tens = np.arange(11, dtype=np.float32)
+    assert np.array_equal(wt.log10(wt.asarray(np.float32(10.0) ** tens)).numpy(), tens)

@@ -34,12 +34,13 @@ fn scale2_{{W}}(x: {{F}}, k: {{I}}) -> {{F}} {
 }
 
 //@ exp_scaled: scale2 isnan
-// exp(h + l) * 2^j for |l| below a unit of h: 2^k * exp(r), r = h - k ln 2 in two parts (Cody and Waite 1980),
-// |r| <= ln 2 / 2, Taylor series to r^7.
+// exp(h + l) * 2^j for a small l, which counts where h is in the range: 2^k * exp(r), r = h - k ln 2 in two parts
+// (Cody and Waite 1980), |r| <= ln 2 / 2, Taylor series to r^7.
 fn exp_scaled_{{W}}(h: {{F}}, l: {{F}}, j: {{I}}) -> {{F}} {
   let c = clamp(h, {{F}}(-150.0), {{F}}(90.0));
   let k = floor(c * {{F}}(1.44269504) + {{F}}(0.5));
-  let r = (c - k * {{F}}(0.693359375)) + (k * {{F}}(2.12194440e-4) + l);
+  let m = select({{F}}(0.0), l, c == h);
+  let r = (c - k * {{F}}(0.693359375)) + (k * {{F}}(2.12194440e-4) + m);
   var q = {{F}}(1.9841270e-4) * r + {{F}}(1.3888889e-3);
   q = q * r + {{F}}(8.3333333e-3);
   q = q * r + {{F}}(4.1666667e-2);
@@ -55,13 +56,14 @@ fn exp_{{W}}(x: {{F}}) -> {{F}} {
 }
 
 //@ exp2_sum: head scale2 isnan
-// 2^(h + l), |l| below some units of h: 1 + r ln 2 is summed from exact parts, so that powers that are float32
-// numbers are exact. Taylor series to r^8, |r| <= 1/2.
+// 2^(h + l) for a small l, which counts where h is in the range: 1 + r ln 2 is summed from exact parts, so that
+// powers that are float32 numbers are exact. Taylor series to r^8, |r| <= 1/2.
 fn exp2_sum_{{W}}(h: {{F}}, l: {{F}}) -> {{F}} {
   let c = clamp(h, {{F}}(-180.0), {{F}}(180.0));
   let k = floor(c + {{F}}(0.5));
   let d = c - k;
-  let r = d + l;
+  let m = select({{F}}(0.0), l, c == h);
+  let r = d + m;
   var q = {{F}}(1.3215487e-6) * r + {{F}}(1.5252734e-5);
   q = q * r + {{F}}(1.5403530e-4);
   q = q * r + {{F}}(1.3333558e-3);
@@ -69,7 +71,7 @@ fn exp2_sum_{{W}}(h: {{F}}, l: {{F}}) -> {{F}} {
   q = q * r + {{F}}(5.5504109e-2);
   q = q * r + {{F}}(2.4022651e-1);
   let rh = head_{{W}}(d);
-  let rl = (d - rh) + l;
+  let rl = (d - rh) + m;
   let t = rh * {{F}}(0.693359375);
   let th = floor(t * {{F}}(4096.0) + {{F}}(0.5)) * {{F}}(2.44140625e-4);
   let rest = (t - th) + (rl * {{F}}(0.693359375) + (q * r * r - r * {{F}}(2.12194440e-4)));
@@ -155,15 +157,28 @@ fn log_{{W}}(x: {{F}}) -> {{F}} {
   return log_special_{{W}}(x, r);
 }
 
-//@ log1p_scaled: log_exponent log_fraction log_sum log_special kept
-// log(1 + x) + j ln 2. Near 0 the fraction is x itself; else 1 + x rounds, and c is what it lost (fdlibm's s_log1pf).
-fn log1p_scaled_{{W}}(x: {{F}}, j: {{F}}) -> {{F}} {
+//@ log1p_parts: log_exponent log_fraction kept
+// log(1 + x) = k ln 2 + log(1 + f) + c. Near 0 the fraction is x itself; else 1 + x rounds, and c is what it lost
+// (fdlibm's s_log1pf).
+struct Log1pParts_{{W}} {
+  k: {{F}},
+  f: {{F}},
+  c: {{F}},
+}
+fn log1p_parts_{{W}}(x: {{F}}) -> Log1pParts_{{W}} {
   let u = {{F}}(1.0) + x;
   let near = (x > {{F}}(-0.29289)) & (x < {{F}}(0.41421));
   let c = select((x - (kept_{{W}}(u) - {{F}}(1.0))) / u, {{F}}(0.0), near | (x > {{F}}(1e10)));
-  let k = select(log_exponent_{{W}}(u), {{F}}(0.0), near) + j;
-  let r = log_sum_{{W}}(k, select(log_fraction_{{W}}(u), x, near), c);
-  return log_special_{{W}}(u, select(r, x, (abs(x) < {{F}}(2.98023224e-8)) & (j == {{F}}(0.0))));
+  let k = select(log_exponent_{{W}}(u), {{F}}(0.0), near);
+  return Log1pParts_{{W}}(k, select(log_fraction_{{W}}(u), x, near), c);
+}
+
+//@ log1p_scaled: log1p_parts log_sum log_special
+// log(1 + x) + j ln 2.
+fn log1p_scaled_{{W}}(x: {{F}}, j: {{F}}) -> {{F}} {
+  let p = log1p_parts_{{W}}(x);
+  let r = log_sum_{{W}}(p.k + j, p.f, p.c);
+  return log_special_{{W}}({{F}}(1.0) + x, select(r, x, (abs(x) < {{F}}(2.98023224e-8)) & (j == {{F}}(0.0))));
 }
 
 //@ log1p: log1p_scaled
@@ -171,15 +186,20 @@ fn log1p_{{W}}(x: {{F}}) -> {{F}} {
   return log1p_scaled_{{W}}(x, {{F}}(0.0));
 }
 
-//@ log2: log_exponent log_fraction log_tail log_special head
-// The logarithm in two parts times 1 / ln 2 in two parts, as in FreeBSD's e_log2f; powers of two are exact.
-fn log2_{{W}}(x: {{F}}) -> {{F}} {
-  let f = log_fraction_{{W}}(x);
+//@ log2_sum: log_tail head
+// k + log2(1 + f) + c / ln 2: the logarithm in two parts times 1 / ln 2 in two parts, as in FreeBSD's e_log2f.
+fn log2_sum_{{W}}(k: {{F}}, f: {{F}}, c: {{F}}) -> {{F}} {
   let half = {{F}}(0.5) * f * f;
   let hi = head_{{W}}(f - half);
-  let lo = ((f - hi) - half) + log_tail_{{W}}(f);
+  let lo = ((f - hi) - half) + (log_tail_{{W}}(f) + c);
   let small = (lo + hi) * {{F}}(-1.7605285393e-4) + lo * {{F}}(1.4428710938);
-  return log_special_{{W}}(x, small + hi * {{F}}(1.4428710938) + log_exponent_{{W}}(x));
+  return small + hi * {{F}}(1.4428710938) + k;
+}
+
+//@ log2: log_exponent log_fraction log2_sum log_special
+fn log2_{{W}}(x: {{F}}) -> {{F}} {
+  let r = log2_sum_{{W}}(log_exponent_{{W}}(x), log_fraction_{{W}}(x), {{F}}(0.0));
+  return log_special_{{W}}(x, r);
 }
 
 //@ log10: log_exponent log_fraction log_tail log_special head
@@ -218,10 +238,11 @@ fn logaddexp_{{W}}(x: {{F}}, y: {{F}}) -> {{F}} {
   return max_nan_{{W}}(x, y) + log1p_{{W}}(exp_scaled_{{W}}(-d.high, -d.low, {{I}}(0)));
 }
 
-//@ logaddexp2: gap exp2_sum log1p max_nan
+//@ logaddexp2: gap exp2_sum log1p_parts log2_sum max_nan
 fn logaddexp2_{{W}}(x: {{F}}, y: {{F}}) -> {{F}} {
   let d = gap_{{W}}(x, y);
-  return max_nan_{{W}}(x, y) + log1p_{{W}}(exp2_sum_{{W}}(-d.high, -d.low)) * {{F}}(1.44269504);
+  let p = log1p_parts_{{W}}(exp2_sum_{{W}}(-d.high, -d.low));
+  return max_nan_{{W}}(x, y) + log2_sum_{{W}}(p.k, p.f, p.c);
 }
 
 //@ xlogy: log isnan
@@ -251,8 +272,8 @@ fn logit_{{W}}(x: {{F}}) -> {{F}} {
 }
 
 //@ log2_fraction: head
-// log2 of m in [sqrt(1/2), sqrt(2)) to 2^-35: head and tail as x and y of the result (fdlibm's e_powf:
-// log m = 2 atanh(s), s = (m - 1) / (m + 1) = s_h + s_l, and products of heads are exact).
+// log2 of m in [sqrt(1/2), sqrt(2)) in two parts, to 2^-35 (fdlibm's e_powf: log m = 2 atanh(s),
+// s = (m - 1) / (m + 1) in two parts, and products of heads are exact).
 struct Log2Fraction_{{W}} {
   high: {{F}},
   low: {{F}},
@@ -296,8 +317,7 @@ fn pow_f_{{W}}(x: {{F}}, y: {{F}}) -> {{F}} {
   let t2 = g.low - ((t1 - k) - g.high);
   let ch = head_{{W}}(c);
   let p = ch * t1;
-  let low = select({{F}}(0.0), (c - ch) * t1 + c * t2, abs(p) < {{F}}(256.0));
-  var r = exp2_sum_{{W}}(p, low);
+  var r = exp2_sum_{{W}}(p, (c - ch) * t1 + c * t2);
   let inf = bitcast<{{F}}>({{U}}(0x7f800000u) | (bitcast<{{U}}>(x) & {{U}}(0u)));
   let nan = bitcast<{{F}}>({{U}}(0x7fc00000u) | (bitcast<{{U}}>(x) & {{U}}(0u)));
   let zero = a == {{F}}(0.0);
