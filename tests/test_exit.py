@@ -72,6 +72,10 @@ for _ in range(5):
     y = y @ y / 512
 y.eval()
 """,
+    "a kernel that the driver still compiles": """
+y = wt.tanh(wt.ones((1000, 3000)) + 1) % 3.0
+y.eval()
+""",
     "a finished thread": "t = threading.Thread(target=compute, args=(0.05,)); t.start(); t.join()",
     "a thread at work": "threading.Thread(target=compute, args=(0.2,)).start()",
     "a daemon at work": """

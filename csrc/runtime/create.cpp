@@ -162,7 +162,19 @@ void Device::close() {
   Lock lock(impl_->core.mutex, std::defer_lock);
   for (int i = 0; i < 2000 && !lock.try_lock(); ++i)  // somebody may be at a long submit
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  if (lock) impl_->stream.close();
+  if (!lock) return;
+  impl_->stream.close();
+  // A software driver compiles on threads of its own, which crash while the process takes its
+  // libraries down. What computes for long by then is compiled.
+  Core& core = impl_->core;
+  if (!is_software() || core.lost() || core.retired) return;
+  auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  try {
+    wait_until(core,
+               [&] { return impl_->stream.idle() || std::chrono::steady_clock::now() > end; });
+  } catch (const Error&) {
+    // Lost meanwhile.
+  }
 }
 
 void Device::destroy() {
