@@ -15,23 +15,37 @@ struct Shape {
   int64_t outs = 0, count = 0, splits = 1, chunk = 0;
 };
 
-void choose_threads(Shape& s, bool words) {
+int power_of_two(int64_t least, int64_t most) {
+  int64_t n = 1;
+  while (n < least && n < most) n *= 2;
+  return static_cast<int>(n);
+}
+
+// Few distinct numbers of lanes, as each is a kernel of its own. A software driver runs eight lanes
+// at a time, and those to the next barrier before others: what they read should be side by side.
+void choose_threads(Shape& s, bool words, bool software) {
+  int64_t units = s.outs / s.ow;
   if (s.row) {
-    // Two steps or more for each lane; few distinct numbers of lanes, as each is a kernel of its
-    // own.
-    int64_t steps = s.count / s.rw / 2;
+    int64_t steps = s.count / s.rw / 2;  // two or more for each lane
     s.tr = steps >= 256 ? 256 : steps >= 64 ? 64 : steps >= 16 ? 16 : steps >= 4 ? 4 : 1;
-    if (words && s.outs > 1) s.tr = std::min(s.tr, 64);  // four outputs to a word of bools
+    if (software) s.tr = std::min(s.tr, 8);
+    s.to = software ? power_of_two(s.outs, 256 / s.tr) : 256 / s.tr;
   } else {
-    int64_t units = s.outs / s.ow;
-    s.tr = units >= 32768 || s.count < 16 ? 1 : units > 16 ? 8 : 16;
+    s.to = units >= 32768 || s.count < 16 ? 256 : power_of_two(units, software ? 256 : 32);
+    s.tr = software ? std::max(8 / s.to, 1) : 256 / s.to;
   }
-  s.to = 256 / s.tr;
+  // Four bools share a word.
+  if (words && s.outs > 1 && s.to < 4) {
+    s.to = 4;
+    s.tr = std::min(s.tr, 64);
+  }
 }
 
 // At most so many steps does a lane take: 64 blocks of 64 turns of 4 keep sums exact as a tree's
 // are. (llvmpipe ends every loop of an invocation after 65,535 turns in all.)
 constexpr int64_t kMostSteps = 64 * 64 * 4;
+// Columns: as many elements, but 64 rows or more, does a software driver's processor keep at hand.
+constexpr int64_t kAtHand = 16384;
 
 // Enough workgroups to fill the device, each with work worth its start.
 void choose_splits(Shape& s, bool software) {
@@ -41,6 +55,8 @@ void choose_splits(Shape& s, bool software) {
   s.splits =
       std::clamp<int64_t>(std::min(target / std::max<int64_t>(groups, 1), work / least), 1, 1024);
   int64_t most = kMostSteps * s.tr * s.rw;
+  if (software && !s.row)
+    most = std::min(most, std::max({kAtHand / s.outs, int64_t{64}, s.count / 4096}));
   s.splits = std::max(s.splits, (s.count + most - 1) / most);
   int64_t unit = s.rw;
   s.chunk = ((s.count + s.splits - 1) / s.splits + unit - 1) / unit * unit;
@@ -161,10 +177,12 @@ class ReduceLowering {
     s.outs = in.extent(0);
     s.count = in.extent(1);
     int64_t rows = in.unit_strides(1), columns = in.unit_strides(0);
-    s.row = rows >= columns || s.outs < 16;
-    if (s.row && rows >= columns && in.can_vectorize(1, false, false)) s.rw = 4;
-    if (!s.row && in.can_vectorize(0, false, false) && out.can_vectorize(0, false, false)) s.ow = 4;
-    choose_threads(s, bools_ > 0);
+    s.row = rows >= columns;
+    if (s.row && in.can_vectorize(1, false, false)) s.rw = 4;
+    bool narrow = !c_.device.is_software() || s.outs <= 64;  // what its eight lanes read is one row
+    if (!s.row && narrow && in.can_vectorize(0, false, false) && out.can_vectorize(0, false, false))
+      s.ow = 4;
+    choose_threads(s, bools_ > 0, c_.device.is_software());
     choose_splits(s, c_.device.is_software());
     return s;
   }
@@ -181,7 +199,7 @@ class ReduceLowering {
     s.outs = first.outs;
     s.count = first.splits;
     s.row = s.outs < 16;
-    choose_threads(s, bools_ > 0);
+    choose_threads(s, bools_ > 0, c_.device.is_software());
     s.chunk = s.count;
     out.set_width(1, 0);
     k.bind(part, rt::Access::read);

@@ -16,18 +16,29 @@ struct Form {
 
 constexpr int64_t kMostTiles = 64 * 64;  // of a chunk: two levels of 64, as exact as a tree
 
+// Columns: so many elements does a software driver's processor keep at hand.
+constexpr int64_t kAtHand = 16384;
+
 Form choose_form(int64_t rows, int64_t count, int rw, bool columns, bool software) {
   Form f;
   f.rw = rw;
   int64_t steps = count / (4 * rw);
-  f.tr = columns || steps <= 1 ? 1 : steps <= 8 ? 8 : steps <= 32 ? 32 : 128;
+  f.tr = columns || steps < 2 ? 1 : steps < 8 ? 2 : steps < 32 ? 8 : steps < 128 ? 32 : 128;
+  if (software) {
+    // It runs eight lanes at a time, and barriers cost it more than anything.
+    f.tr = rows >= 64 && count <= 512 ? 1 : std::min(f.tr, 8);
+  }
   f.to = 128 / f.tr;
+  while (software && f.to > 1 && f.to / 2 >= rows) f.to /= 2;
   // Enough workgroups to fill the device, each with work worth reading everything twice.
   int64_t groups = (rows + f.to - 1) / f.to;
   int64_t wanted = (software ? 8 : 1024) / groups;
   int64_t least = std::max<int64_t>(f.tile() * 4, software ? 65536 : 8192);
   f.splits = std::clamp<int64_t>(std::min(wanted, count / least), 1, 1024);
-  f.splits = std::max(f.splits, (count + kMostTiles * f.tile() - 1) / (kMostTiles * f.tile()));
+  int64_t most = kMostTiles * f.tile();
+  if (software && columns && rows < 1024)
+    most = std::min(most, std::max(kAtHand / rows, count / 4096));
+  f.splits = std::max(f.splits, (count + most - 1) / most);
   f.chunk = ((count + f.splits - 1) / f.splits + f.tile() - 1) / f.tile() * f.tile();
   f.splits = (count + f.chunk - 1) / f.chunk;
   return f;
@@ -165,7 +176,7 @@ class ScanLowering {
                             "[r * " + rows +
                             " + o];\n}\nfn emit(o: u32, r: u32, v: " + acc.type(1) + ") {\n  " +
                             name + "[r * " + rows + " + o] = v;\n}\n";
-    Form form = choose_form(rows_, form_.splits, 1, rows_ >= 64, true);
+    Form form = choose_form(rows_, form_.splits, 1, rows_ >= 64, c_.device.is_software());
     form.chunk = form_.splits;
     form.splits = 1;
     Step step;
