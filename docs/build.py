@@ -84,7 +84,7 @@ def elementwise() -> str:
         taken = "any" if rule in CASTS else ", ".join(KINDS[k] for k in kinds)
         sign = f"`{SIGNS[dunder]}`" if dunder else ""
         rows.append((f"`{name}({parameters})`", sign, taken, RESULTS[rule], f"`{reference}`", doc))
-    return table(("function", "operator", "operands", "result", "NumPy", ""), rows)
+    return table(("function", "operator", "operands", "result", "reference", ""), rows)
 
 
 def aliases() -> str:
@@ -133,7 +133,8 @@ def operations() -> str:
         "broadcast, and `out=` receives the result. All but `where` are methods of `Tensor` too. "
         "Functions with the meaning of a NumPy ufunc answer to it: `np.exp(t)` is `wt.exp(t)`. "
         "*Common dtype*: what the operands promote to, where Python and NumPy scalars only lift "
-        "the kind; *float*: integers and bools become float32.\n\n"
+        "the kind; *float*: integers and bools become float32. References are "
+        "in NumPy's words, of operands x, y and z.\n\n"
         f"## Elementwise\n\n{elementwise()}\n{aliases()}{functions()}"
     )
 

@@ -34,8 +34,14 @@ BOUNDS = {
 LIMITS = {"sin": 1e4, "cos": 1e4, "tan": 1e4}
 
 
-def _larger(x: Array, y: Array) -> Array:
-    return np.abs(np.nan_to_num(np.maximum(x, y)))
+def _terms(function: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
+    """The larger of the terms of logaddexp: the larger operand, and the logarithm beside it."""
+
+    def size(x: Array, y: Array) -> Array:
+        larger = np.maximum(x, y)
+        return np.nan_to_num(np.maximum(np.abs(larger), function(x, y) - larger), posinf=0)
+
+    return size
 
 
 #: functions that choose one of their operands: of two zeros either, as in NumPy
@@ -45,8 +51,8 @@ CHOICES = ("maximum", "minimum", "fmax", "fmin", "clip", "relu", "relu6", "hardt
 SIZES: dict[str, Callable[..., Array]] = {
     # the terms of the reflection, whose difference crosses zero, and the rounding of a logarithm
     "lgamma": lambda x: np.where(x < -0.5, np.maximum(HELPERS["lgamma"](np.abs(x)), 1), 0),
-    "logaddexp": _larger,
-    "logaddexp2": _larger,
+    "logaddexp": _terms(np.logaddexp),
+    "logaddexp2": _terms(np.logaddexp2),
     "lerp": lambda x, y, z: np.maximum(np.abs((1 - z) * x), np.abs(z * y)),
 }
 

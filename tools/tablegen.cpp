@@ -103,7 +103,7 @@ std::string python() {
     else
       o << "    ";
     o << "Dtypes: " << dtypes(r) << ".\n"
-      << "    NumPy: ``" << r.numpy
+      << (ufunc(r).empty() ? "    Reference: ``" : "    NumPy: ``") << r.numpy
       << "``. `out` receives the result; it has the result's shape and dtype.\n    \"\"\"\n"
       << "    result = _core.elementwise(" << i << ", " << parameters(r, false) << ")\n"
       << "    return result if out is None else into(" << literal(r.name) << ", out, result)\n";
