@@ -299,7 +299,11 @@ def test_signs_of_zero_survive() -> None:
         ("negative", wt.negative(t), -zeros),
         ("abs", wt.abs(t), np.abs(zeros)),
         ("where", wt.where(wt.asarray(np.array([True, False])), t, t), zeros),
-        ("floor", wt.floor(t), zeros),
+        *((name, getattr(wt, name)(t), zeros) for name in ("floor", "ceil", "trunc", "rint")),
+        ("ceil of -0.5", wt.ceil(t - 0.5), np.array([-0.0, -0.0], np.float32)),
+        ("round", wt.round(t, 2), zeros),
+        ("copysign", wt.copysign(wt.abs(t), t), zeros),
+        ("clip", wt.clip(t, -1, 1), zeros),
         ("sqrt", wt.sqrt(t), zeros),
         ("copy", t[::-1].copy(), zeros[::-1]),
     ]:

@@ -220,6 +220,8 @@ void append_section(const std::string& name, int width,
   text = replace_all(text, "{{I}}", wgsl_type("i32", width));
   text = replace_all(text, "{{U}}", wgsl_type("u32", width));
   text = replace_all(text, "{{B}}", wgsl_type("bool", width));
+  text = replace_all(text, "{{ANY}}", width == 1 ? "" : "any");
+  text = replace_all(text, "{{ALL}}", width == 1 ? "" : "all");
   out += replace_all(text, "{{MAXSTART}}",
                      width == 1 ? "start" : "max(max(start.x, start.y), max(start.z, start.w))");
 }

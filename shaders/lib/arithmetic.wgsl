@@ -209,7 +209,7 @@ fn gcd_u_{{W}}(a: {{U}}, b: {{U}}) -> {{U}} {
   var x = a;
   var y = b;
   for (var i = 0; i < 48; i = i + 1) {
-    if (all(y == {{U}}(0u))) { break; }
+    if ({{ALL}}(y == {{U}}(0u))) { break; }
     let d = select(y, {{U}}(1u), y == {{U}}(0u));
     let r = x - d * (x / d);
     x = select(y, x, y == {{U}}(0u));

@@ -96,7 +96,7 @@ fn angle_{{W}}(x: {{F}}) -> Angle_{{W}} {
   let lost = ((r2 - r3) - p3) + (((r3 - r4) - p4) - n * {{F}}(6.223372e-14));
   let hi = r4 + lost;
   var angle = Angle_{{W}}({{U}}(n), hi, (r4 - hi) + lost);
-  if (any(large)) {
+  if ({{ANY}}(large)) {
     let far = angle_large_{{W}}(select({{F}}(16384.0), a, large & isfinite_{{W}}(x)));
     angle.n = select(angle.n, far.n, large);
     angle.hi = select(angle.hi, far.hi, large);
