@@ -132,6 +132,56 @@ def test_many_operands(tight: wt.Device, operations: int) -> None:
     near(sum_t, sum_a, ops=operations)
 
 
+AXES = [None, 0, 1, (0, 1)]
+
+
+@pytest.mark.parametrize("axis", AXES)
+@pytest.mark.parametrize("flip", [False, True])
+def test_reductions(t: wt.Tensor, x: Array, axis: Any, flip: bool) -> None:
+    u, y = (t.T[:, ::-1], x.T[:, ::-1]) if flip else (t, x)
+    wide = y.astype(np.float64)
+    count = y.size if axis in (None, (0, 1)) else y.shape[axis]
+    near_sum(u.sum(axis=axis), wide.sum(axis), np.abs(wide).sum(axis), terms=count)
+    check(u.max(axis=axis), y.max(axis))
+    check(wt.any(u > 3, axis=axis), (y > 3).any(axis))
+    check(wt.all(u > -3, axis=axis), (y > -3).all(axis))
+    check(wt.count_nonzero(u > 0, axis=axis), (y > 0).sum(axis).astype(np.int32))
+    near(wt.logsumexp(u, axis=axis), np.log(np.exp(wide).sum(axis)), ops=4)
+    near(wt.var(u, axis=axis), wide.var(axis), ops=8)
+    if axis != (0, 1):
+        check(wt.argmin(u, axis=axis), y.argmin(axis).astype(np.int32))
+
+
+@pytest.mark.parametrize("shape", [(2, 75_001), (75_001, 2), (3, 7, 9001), (9001, 5, 3)])
+def test_reductions_of_few_and_many(tight: wt.Device, shape: tuple[int, ...]) -> None:
+    """Results and partial results above the limit as well; bools of odd rows share words."""
+    y = np.random.default_rng(1).integers(-9, 9, shape, dtype=np.int32)
+    u = wt.asarray(y, device=tight)
+    for axis in range(len(shape)):
+        check(u.sum(axis=axis), y.sum(axis, dtype=np.int32))
+        check(wt.any(u == 8, axis=axis), (y == 8).any(axis))
+        check(wt.argmax(u, axis=axis), y.argmax(axis).astype(np.int32))
+        check(u.max(axis=axis) * 2 + u.min(axis=axis), y.max(axis) * 2 + y.min(axis))
+    check(u[..., :-1] > 0, y[..., :-1] > 0)
+
+
+@pytest.mark.parametrize("shape", [(300, 501), (40_000, 3), (3, 40_000), (2, 3, 20_000)])
+def test_softmax(tight: wt.Device, shape: tuple[int, ...]) -> None:
+    y = np.random.default_rng(2).standard_normal(shape, dtype=np.float32)
+    y[0, ..., :-1] = -np.inf
+    wide = y.astype(np.float64)
+    u = wt.asarray(y, device=tight)
+    for axis in range(len(shape)):
+        e = np.exp(wide - np.maximum(wide.max(axis, keepdims=True), -1e9))
+        p = np.nan_to_num(e / e.sum(axis, keepdims=True))  # masked rows give zeros
+        near(wt.softmax(u * 1, axis=axis) + 1, p + 1, ops=8)
+        with np.errstate(divide="ignore"):
+            near(wt.log_softmax(u, axis=axis), np.log(p), ops=16)
+    masked = wt.full((2, 30_000), -np.inf, device=tight)
+    assert wt.sum(wt.softmax(masked)).item() == 0
+    assert wt.max(wt.log_softmax(masked)).item() == -np.inf
+
+
 @pytest.mark.parametrize("shape", [(300, 501, 70), (70, 300, 501), (64, 2000, 128), (3, 40_000, 5)])
 def test_matmul(tight: wt.Device, shape: tuple[int, int, int]) -> None:
     m, k, n = shape

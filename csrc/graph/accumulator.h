@@ -8,6 +8,7 @@ namespace wgt::graph {
 
 class Accumulator {
  public:
+  static constexpr int64_t kWordBytes = 4;
   Accumulator(KernelCode& k, ReduceOp op, DType input);
 
   /// Words of one accumulator in memory, and their dtype.

@@ -426,18 +426,16 @@ std::string SpaceCode::write_binding(Access& a) {
   return KernelCode::name_of(a.binding);
 }
 
-std::string SpaceCode::emit_word_store(int value, const std::string& unit,
+std::string SpaceCode::emit_word_store(int value, const std::string& first,
                                        const std::string& word) {
   std::string out;
   for (Access& a : accesses_) {
     if (a.value != value || !a.write) continue;
-    std::string b = write_binding(a), at = unit;
+    std::string b = write_binding(a), at = first;
     if (k_.windowed)
-      at = "(" + unit + " * 4u + " +
-           k_.params.add_patched("offset", Patch::window, a.binding,
-                                 static_cast<uint32_t>(a.layout.offset + part_[0].begin)) +
-           ") >> 2u";
-    out += "  " + b + "[" + at + "] = " + word + ";\n";
+      at += " + " + k_.params.add_patched("offset", Patch::window, a.binding,
+                                          static_cast<uint32_t>(a.layout.offset + part_[0].begin));
+    out += "  " + b + "[(" + at + ") >> 2u] = " + word + ";\n";
   }
   return out;
 }

@@ -88,8 +88,9 @@ class SpaceCode {
   /// A value that the function was handed.
   void define(int value, const Layout& layout, const std::string& name);
   void emit_store(int value, const std::string& name);
-  /// Statements that store a word of four packed elements: of a flat, dense result.
-  std::string emit_word_store(int value, const std::string& unit, const std::string& word);
+  /// Statement that stores a word of four packed elements from `first` on: of a dense result, by
+  /// its row-major index in the space or in the part of it.
+  std::string emit_word_store(int value, const std::string& first, const std::string& word);
   std::string take_body();
   std::string type(DType t) const;
 

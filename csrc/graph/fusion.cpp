@@ -1,7 +1,10 @@
 #include "graph/fusion.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <queue>
+
+#include "graph/engine.h"
 
 namespace wgt::graph {
 
@@ -420,13 +423,19 @@ Dims input_space(const Node& anchor, std::vector<int>* order) {
   if (anchor.kind == NodeKind::assign) return anchor.inputs[1]->shape;
   const Dims& in = anchor.inputs[0]->shape;
   if (anchor.kind != NodeKind::reduce) return in;
-  Dims space;
+  std::vector<int> dims;
   for (int pass = 0; pass < 2; ++pass)
     for (int d = 0; d < in.size(); ++d)
-      if (((anchor.axes >> d) & 1u) == static_cast<uint32_t>(pass)) {
-        space.push_back(in[d]);
-        if (order) order->push_back(d);
-      }
+      if (((anchor.axes >> d) & 1u) == static_cast<uint32_t>(pass)) dims.push_back(d);
+  if (anchor.reduce != ReduceOp::argmax && anchor.reduce != ReduceOp::argmin) {
+    // Reduced elements in the order of memory, where they are read from it.
+    Layout l = Engine::layout_of(*anchor.inputs[0]);
+    std::stable_sort(dims.begin() + anchor.shape.size(), dims.end(),
+                     [&](int a, int b) { return std::abs(l.strides[a]) > std::abs(l.strides[b]); });
+  }
+  Dims space;
+  for (int d : dims) space.push_back(in[d]);
+  if (order) *order = dims;
   return space;
 }
 

@@ -21,9 +21,8 @@ class MapLowering {
   std::vector<Part> parts() {
     prepare();
     std::vector<CutAxis> axes;
-    size_t n = space_.axes().size();
-    for (size_t i = 0; i < n; ++i)
-      axes.push_back({space_.sizes(static_cast<int>(i)), i + 1 < n ? 1 : quad_ ? 4 : width_});
+    for (int i = 0; i < static_cast<int>(space_.axes().size()); ++i)
+      axes.push_back({space_.sizes(i), by_rows_ && i == 0 ? 1 : width_, quad_ ? 4 : 1});
     return parts_of(cut(axes, KernelCode::window_limit(c_.device),
                         [&](const Part& p) { return space_.widest(p); }));
   }
@@ -179,7 +178,7 @@ class MapLowering {
       std::string name =
           assigned ? space_.emit(source_.value, source_.layout) : space_.emit(o, all);
       if (quad_ && is_bool(c_.g.node_of(o)->dtype)) {
-        stores += space_.emit_word_store(o, "unit", "w" + std::to_string(bools));
+        stores += space_.emit_word_store(o, "unit * 4u", "w" + std::to_string(bools));
         result += (bools ? ", " : "") + name;
         ++bools;
       } else {

@@ -1,5 +1,6 @@
 // Reductions, with the elementwise work before and after them in the same kernel.
 #include <algorithm>
+#include <utility>
 
 #include "graph/accumulator.h"
 #include "kernels/template.h"
@@ -77,50 +78,141 @@ class ReduceLowering {
   }
 
   void run() {
-    KernelCode k(c_, gi_);
-    SpaceCode in(k, 0, k.group.space[0]);
-    std::vector<int> order;
-    input_space(*node_, &order);
-    Layout l{Dims(), source_.layout.offset};
-    for (int d : order) l.strides.push_back(source_.layout.strides[d]);
-    in.collect(source_.value, l);
-    int kept = node_->shape.size();
-    in.collapse({"o", "r"}, {0, kept, k.group.space[0].size()});
-    SpaceCode out(k, 1, k.group.space[1]);
-    collect_outputs(k, out, id_);
-    out.collapse({"o"}, {0, k.group.space[1].size()});
-
-    Accumulator acc(k, node_->reduce, type_);
-    Shape s = choose(in, out);
-    total_ = s.count;
+    if (c_.windowed(gi_)) return run_parts();
+    Kernel kernel(*this);
+    Shape s = choose(kernel.in, kernel.out);
     bool staged = s.splits > 1;
+    int scratch = staged ? c_.scratch() : -1;
+    first_stage(kernel, s, {scratch, s.splits, 0});
+    if (staged) second_stage(s, scratch, {});
+  }
+
+ private:
+  /// One kernel's code: the input's space over outputs and reduced elements, the output's space.
+  struct Kernel {
+    explicit Kernel(const ReduceLowering& r)
+        : k(r.c_, r.gi_), in(k, 0, k.group.space[0]), out(k, 1, k.group.space[1]) {
+      std::vector<int> order;
+      input_space(*r.node_, &order);
+      layout.offset = r.source_.layout.offset;
+      for (int d : order) layout.strides.push_back(r.source_.layout.strides[d]);
+      in.collect(r.source_.value, layout);
+      in.collapse({"o", "r"}, {0, r.node_->shape.size(), k.group.space[0].size()});
+      collect_outputs(k, out, r.id_);
+      out.collapse({"o"}, {0, k.group.space[1].size()});
+    }
+    KernelCode k;
+    SpaceCode in, out;
+    Layout layout;  // of the source
+    Part part;      // ranges of outputs and of reduced elements; empty: all
+  };
+
+  /// Where partial results go: planes of [splits, outputs] words.
+  struct Staging {
+    int value;  // scratch; -1: the outputs are written at once
+    int64_t splits, first_split;
+  };
+
+  // Large buffers: for each range of outputs one kernel for each range of reduced elements, and,
+  // where there are several, one that folds what they give.
+  void run_parts() {
+    Grid grid;
+    {
+      Kernel whole(*this);
+      Shape s = choose(whole.in, whole.out);
+      grid = cut_parts(whole, s);
+    }
+    for (const Range& outputs : grid[0]) {
+      std::vector<Shape> shapes;
+      int64_t splits = 0;
+      for (const Range& reduced : grid[1]) {
+        Kernel kernel(*this);
+        restrict(kernel, {outputs, reduced});
+        shapes.push_back(choose(kernel.in, kernel.out));
+        splits += shapes.back().splits;
+      }
+      int scratch = splits > 1 ? c_.scratch() : -1;
+      int64_t done = 0;
+      for (size_t i = 0; i < shapes.size(); ++i) {
+        Kernel kernel(*this);
+        restrict(kernel, {outputs, grid[1][i]});
+        first_stage(kernel, shapes[i], {scratch, splits, done});
+        done += shapes[i].splits;
+      }
+      if (scratch < 0) continue;
+      Shape all = shapes[0];
+      all.splits = splits;
+      second_stage(all, scratch, outputs);
+    }
+  }
+
+  static void restrict(Kernel& kernel, const Part& part) {
+    kernel.part = part;
+    kernel.in.restrict_to(part);
+    kernel.out.restrict_to({part[0]});
+  }
+
+  Grid cut_parts(const Kernel& whole, const Shape& s) {
+    std::vector<CutAxis> axes{{whole.in.sizes(0), s.ow, bools_ > 0 ? 4 : 1},
+                              {whole.in.sizes(1), s.rw, 1}};
+    int64_t limit = KernelCode::window_limit(c_.device), staging = 0;
+    auto bytes = [&](const Part& p) {
+      return std::max({whole.in.widest(p), whole.out.widest({p[0]}), staging * p[0].size()});
+    };
+    Grid grid = cut(axes, limit, bytes);
+    if (grid[1].size() == 1) return grid;
+    // Two words for each output and range; many outputs have one split in a range.
+    staging = 2 * Accumulator::kWordBytes * static_cast<int64_t>(grid[1].size() + 1);
+    return cut(axes, limit, bytes);
+  }
+
+  void first_stage(Kernel& kernel, const Shape& s, const Staging& staging) {
+    KernelCode& k = kernel.k;
+    SpaceCode &in = kernel.in, &out = kernel.out;
+    Accumulator acc(k, node_->reduce, type_);
+    bool staged = staging.value >= 0;
     // Both sides state their wishes before either writes code: they may read the same binding.
     int width = std::max(s.ow, s.rw);
     in.set_width(width, s.ow == 4 ? 0 : 1);
     if (!staged) out.set_width(s.ow, 0);
     in.begin();
-    std::string value = acc.lift(in.emit(source_.value, l), "r", width, s.rw == 4);
+    std::string place = "r";
+    if (!kernel.part.empty())
+      place = "(r + " + k.params.add("begin", static_cast<uint32_t>(kernel.part[1].begin)) + ")";
+    std::string value = acc.lift(in.emit(source_.value, kernel.layout), place, width, s.rw == 4);
     std::string load = load_header(acc, width) + in.take_body() + "  return " + value + ";\n}\n";
     Step step;
-    int part = -1;
     std::string finish;
     if (staged) {
-      part = c_.scratch();
-      k.scratch_types.push_back({part, acc.part()});
-      k.want_vec4(part, s.ow == 4);
-      k.bind(part, rt::Access::read_write);
-      uint64_t words = static_cast<uint64_t>(s.outs * s.splits * acc.parts());
-      step.outputs = {{part, words * 4, -1}};
-      finish = store_parts(k, acc, s, part);
+      k.want_vec4(staging.value, s.ow == 4);
+      uint64_t bytes = bind_scratch(k, acc, s, staging);
+      if (staging.first_split == 0) step.outputs = {{staging.value, bytes, -1}};
+      finish = store_parts(k, acc, s, staging);
     } else {
       finish = finish_outputs(k, acc, out, s.ow);
-      for (int o : k.group.outputs) step.outputs.push_back(step_output(c_.g, o));
+      make_results(k, step);
     }
     emit_kernel(k, acc, step, s, load + finish, staged);
-    if (staged) second_stage(s, part);
   }
 
- private:
+  // The step that writes outputs first makes them.
+  void make_results(const KernelCode& k, Step& step) {
+    if (!std::exchange(made_, true))
+      for (int o : k.group.outputs) step.outputs.push_back(step_output(c_.g, o));
+  }
+
+  static uint64_t bind_scratch(KernelCode& k, const Accumulator& acc, const Shape& s,
+                               const Staging& staging) {
+    int64_t words = s.outs * staging.splits * acc.parts();
+    k.scratch_types.push_back({staging.value, acc.part()});
+    rt::Access access = staging.first_split < 0 ? rt::Access::read : rt::Access::read_write;
+    if (k.windowed)
+      k.bind_window(staging.value, access, {0, words - 1});
+    else
+      k.bind(staging.value, access);
+    return static_cast<uint64_t>(words) * Accumulator::kWordBytes;
+  }
+
   std::string load_header(const Accumulator& acc, int width) const {
     return "fn load(o: u32, r: u32) -> " + acc.type(width) + " {\n";
   }
@@ -131,19 +223,25 @@ class ReduceLowering {
   }
 
   // The accumulators' words lie in planes: [parts, splits, outs].
-  std::string store_parts(KernelCode& k, const Accumulator& acc, const Shape& s, int part) const {
+  std::string store_parts(KernelCode& k, const Accumulator& acc, const Shape& s,
+                          const Staging& staging) const {
     std::string outs = k.params.add("outs", static_cast<uint32_t>(s.outs));
-    std::string plane = k.params.add("plane", static_cast<uint32_t>(s.outs * s.splits));
-    std::string text = finish_header(acc, s.ow, false) + "  let at = split * " + outs + " + o;\n";
+    std::string plane = k.params.add("plane", static_cast<uint32_t>(s.outs * staging.splits));
+    std::string split = "split";
+    if (k.windowed)
+      split = "(split + " + k.params.add("first", static_cast<uint32_t>(staging.first_split)) + ")";
+    std::string text =
+        finish_header(acc, s.ow, false) + "  let at = " + split + " * " + outs + " + o;\n";
     for (int i = 0; i < acc.parts(); ++i)
-      text += "  " + k.binding_name(part) + "[(at" + (i ? " + " + plane : "") + ") / " +
+      text += "  " + k.binding_name(staging.value) + "[(at" + (i ? " + " + plane : "") + ") / " +
               std::to_string(s.ow) + "u] = " + acc.word("acc", i) + ";\n";
     return text + "}\n";
   }
 
   // Writes the outputs; bools one by one are returned as bits instead, for they share words.
   std::string finish_outputs(KernelCode& k, Accumulator& acc, SpaceCode& out, int ow) {
-    std::string count = k.params.add("count", static_cast<uint32_t>(total_));
+    int64_t total = numel(k.group.space[0]) / numel(node_->shape);
+    std::string count = k.params.add("count", static_cast<uint32_t>(total));
     flags_ = ow == 1 && bools_ > 0;
     std::string text =
         finish_header(acc, ow, flags_) + "  let v = " + acc.result("acc", count, ow) + ";\n";
@@ -159,14 +257,13 @@ class ReduceLowering {
         out.emit_store(o, name);
         continue;
       }
-      k.bind(o, rt::Access::read_write);
       flags += std::string(flags.empty() ? "" : " | ") + "select(0u, " + std::to_string(1u << bit) +
                "u, " + name + ")";
-      words_ += "    " + k.binding_name(o) + "[o >> 2u] = ";
+      std::string word;
       for (int j = 0; j < 4; ++j)
-        words_ += std::string(j ? " | " : "") + "(((f" + std::to_string(j) + " >> " +
-                  std::to_string(bit) + "u) & 1u) << " + std::to_string(8 * j) + "u)";
-      words_ += ";\n";
+        word += std::string(j ? " | " : "") + "(((f" + std::to_string(j) + " >> " +
+                std::to_string(bit) + "u) & 1u) << " + std::to_string(8 * j) + "u)";
+      words_ += out.emit_word_store(o, "o", word);
       ++bit;
     }
     return text + out.take_body() + (flags_ ? "  return " + flags + ";\n}\n" : "}\n");
@@ -188,13 +285,13 @@ class ReduceLowering {
   }
 
   // Folds the splits' results: [splits, outs] over its first dimension.
-  void second_stage(const Shape& first, int part) {
+  void second_stage(const Shape& first, int part, std::optional<Range> outputs) {
     KernelCode k(c_, gi_);
     Accumulator acc(k, node_->reduce, type_);
-    k.scratch_types.push_back({part, acc.part()});
     SpaceCode out(k, 1, k.group.space[1]);
     collect_outputs(k, out, id_);
     out.collapse({"o"}, {0, k.group.space[1].size()});
+    if (outputs) out.restrict_to({*outputs});
     Shape s;
     s.outs = first.outs;
     s.count = first.splits;
@@ -202,14 +299,14 @@ class ReduceLowering {
     choose_threads(s, bools_ > 0, c_.device.is_software());
     s.chunk = s.count;
     out.set_width(1, 0);
-    k.bind(part, rt::Access::read);
+    bind_scratch(k, acc, s, {part, first.splits, -1});
     std::string outs = k.params.add("outs", static_cast<uint32_t>(s.outs));
     std::string plane = k.params.add("plane", static_cast<uint32_t>(s.outs * s.count));
     std::string from = k.binding_name(part) + "[r * " + outs + " + o";
     std::string load = load_header(acc, 1) + "  return " +
                        acc.make(from + "]", from + " + " + plane + "]", 1) + ";\n}\n";
     Step step;
-    for (int o : k.group.outputs) step.outputs.push_back(step_output(c_.g, o));
+    make_results(k, step);
     step.dies.push_back(part);
     emit_kernel(k, acc, step, s, load + finish_outputs(k, acc, out, 1), false);
   }
@@ -250,8 +347,7 @@ class ReduceLowering {
   Operand source_;
   DType type_;  // of the elements
   int bools_ = 0;
-  int64_t total_ = 0;
-  bool flags_ = false;
+  bool flags_ = false, made_ = false;
   std::string words_;  // stores of packed outputs
 };
 

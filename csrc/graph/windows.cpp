@@ -28,7 +28,8 @@ std::optional<int64_t> middle(const CutAxis& axis, const Range& r) {
   if (l.dim < 0 || axis.unit == 0) return std::nullopt;
   int64_t first = r.begin / l.inner, last = (r.end - 1) / l.inner;
   int64_t at = (first + last + 1) / 2 * l.inner;
-  if (l.dim == axis.sizes.size() - 1) at = (at + axis.unit - 1) / axis.unit * axis.unit;
+  int64_t step = l.dim == axis.sizes.size() - 1 ? std::max(axis.unit, axis.align) : axis.align;
+  at = (at + step - 1) / step * step;
   if (at <= r.begin || at >= r.end) return std::nullopt;
   return at;
 }
@@ -41,18 +42,22 @@ class Cutter {
     for (const CutAxis& a : axes) grid_.push_back({{0, numel(a.sizes)}});
   }
 
+  // Part by part, in order: cutting leaves those that fit as they are, or makes them smaller.
   Grid run() {
-    while (const auto part = first_too_large()) halve(*part);
+    std::vector<size_t> at(axes_.size(), 0);
+    for (size_t axis = 0; axis < axes_.size();) {
+      Part part;
+      for (size_t i = 0; i < axes_.size(); ++i) part.push_back(grid_[i][at[i]]);
+      if (bytes_(part) > limit_) {
+        halve(part);
+        continue;
+      }
+      for (axis = 0; axis < axes_.size() && ++at[axis] == grid_[axis].size(); ++axis) at[axis] = 0;
+    }
     return std::move(grid_);
   }
 
  private:
-  std::optional<Part> first_too_large() const {
-    for (const Part& p : parts_of(grid_))
-      if (bytes_(p) > limit_) return p;
-    return std::nullopt;
-  }
-
   // Along the axis where it helps most.
   void halve(const Part& part) {
     int best = -1;

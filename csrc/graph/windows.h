@@ -33,15 +33,16 @@ struct Reach {
 Reach reach_of(const Dims& sizes, const Dims& strides, const Range& range);
 
 struct CutAxis {
-  Dims sizes;        // of the dimensions that its index runs over, outermost first
-  int64_t unit = 1;  // cuts inside the last dimension lie at multiples; 0: the axis stays whole
+  Dims sizes;         // of the dimensions that its index runs over, outermost first
+  int64_t unit = 1;   // cuts inside the last dimension lie at multiples; 0: the axis stays whole
+  int64_t align = 1;  // all cuts lie at multiples
 };
 
 /// Ranges along each axis; their products are the parts.
 using Grid = std::vector<std::vector<Range>>;
 
-/// The coarsest grid that halving finds in which bytes(part) is at most `limit` for every part.
-/// Raises UnsupportedError where there is none.
+/// The coarsest grid that halving finds in which bytes(part) is at most `limit` for every part; a
+/// part of a part must not have more. Raises UnsupportedError where there is none.
 Grid cut(const std::vector<CutAxis>& axes, int64_t limit,
          const std::function<int64_t(const Part&)>& bytes);
 

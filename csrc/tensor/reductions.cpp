@@ -141,6 +141,45 @@ Tensor variance(const char* name, const Tensor& t, const std::optional<std::vect
   return keepdims ? with_kept_axes(r, t.shape(), mask) : r;
 }
 
+namespace {
+
+bool above_binding(const graph::Engine& e, int64_t elements) {
+  auto limit = static_cast<int64_t>(const_cast<graph::Engine&>(e).device().limits().max_binding);
+  return elements * info(DType::float32).size > limit / 2;
+}
+
+// Rows that no kernel can bind: the same formula in several kernels.
+Tensor softmax_of_long_rows(const Tensor& x, bool logarithm) {
+  std::vector<int64_t> last{x.rank() - 1};
+  Scalar zero{Kind::f, 0}, low{Kind::f, -kInf};
+  Tensor top = reduce("max", x, last, true);
+  Tensor shift = elementwise(OpId::where, {elementwise(OpId::equal, {top, low}), zero, top});
+  Tensor shifted = elementwise(OpId::subtract, {x, shift});
+  Tensor powers = elementwise(OpId::exp, {shifted});
+  Tensor sum = reduce("sum", powers, last, true);
+  Tensor masked = elementwise(OpId::equal, {sum, zero});
+  if (!logarithm)
+    return elementwise(OpId::where, {masked, zero, elementwise(OpId::divide, {powers, sum})});
+  Tensor logs = elementwise(OpId::subtract, {shifted, elementwise(OpId::log, {sum})});
+  return elementwise(OpId::where, {masked, low, logs});
+}
+
+// One kernel where it can be.
+Tensor softmax_of_rows(const Tensor& rows, bool logarithm) {
+  graph::Engine& e = rows.engine();
+  if (above_binding(e, rows.size())) {
+    if (above_binding(e, rows.shape().back())) return softmax_of_long_rows(rows, logarithm);
+    rt::Lock lock = e.lock();
+    bool dense = graph::Engine::layout_of(*rows.node()).strides.back() == 1;
+    lock.unlock();
+    if (!dense) return softmax_of_rows(copy(rows), logarithm);
+  }
+  rt::Lock lock = e.lock();
+  return Tensor(e.softmax(rows.node(), logarithm));
+}
+
+}  // namespace
+
 Tensor softmax(const Tensor& t, int64_t axis, bool logarithm) {
   int a = normalize_axis(logarithm ? "log_softmax" : "softmax", axis, t.rank());
   Tensor in = as_float(t);
@@ -149,10 +188,7 @@ Tensor softmax(const Tensor& t, int64_t axis, bool logarithm) {
   std::iota(order.begin(), order.end(), 0);
   std::swap(order[static_cast<size_t>(a)], order.back());  // its own inverse
   bool last = a == t.rank() - 1;
-  Tensor rows = last ? in : permute(in, order);
-  rt::Lock lock = t.engine().lock();
-  Tensor r(t.engine().softmax(rows.node(), logarithm));
-  lock.unlock();
+  Tensor r = softmax_of_rows(last ? in : permute(in, order), logarithm);
   return last ? r : permute(r, order);
 }
 
