@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import wgtensor as wt
-from tolerances import check, near_sum
+from tolerances import check, near, near_sum
 
 Array = np.ndarray[Any, Any]
 COLUMNS = 2500
@@ -79,3 +79,29 @@ def test_matmul(t: wt.Tensor, a: Array) -> None:
         np.abs(v).astype(np.float64) @ np.abs(a[:, :50]),
         terms=a.shape[0],
     )
+
+
+def test_reductions(t: wt.Tensor, a: Array) -> None:
+    """Every partial sum is a multiple of 1/8; rows and columns add up to less than 2^21."""
+    check(t.sum(axis=1), a.sum(1, np.float64).astype(np.float32))
+    total = a.sum(dtype=np.float64)
+    near_sum(t.sum(), total, np.abs(a).sum(dtype=np.float64), terms=a.size)
+    near_sum(t.T.sum(axis=1), a.sum(0, np.float64), np.abs(a).sum(0, np.float64), terms=len(a))
+    check(t.max(axis=0), a.max(0))
+    check(wt.argmin(t, axis=1), a.argmin(1).astype(np.int32))
+    check(wt.any(t > 62, axis=1), (a > 62).any(1))
+
+
+def test_softmax(t: wt.Tensor, a: Array) -> None:
+    p = wt.softmax(t, axis=-1)
+    for rows in (slice(0, 50), slice(-50, None)):
+        e = np.exp(a[rows].astype(np.float64) - a[rows].max(1, keepdims=True))
+        near(p[rows], e / e.sum(1, keepdims=True), ops=4)
+    q = wt.softmax(t.reshape(-1) / 64)
+    near(q.sum(), 1, ops=8)
+
+
+def test_scan(t: wt.Tensor, a: Array) -> None:
+    check(wt.cumulative_sum(t, axis=1)[-9:], np.cumsum(a[-9:], 1))
+    ones = wt.cumulative_sum((t.reshape(-1) == t.reshape(-1)).astype("int32"))
+    check(ones[-5:], np.arange(a.size - 4, a.size + 1, dtype=np.int32))

@@ -87,6 +87,12 @@ Tensor filled(const Tensor& t, DType dtype, const Dims& shape, double value) {
   return Tensor(t.engine().fill(dtype, shape, scalar_bits(dtype, value)));
 }
 
+// Whether a tensor of so many words may not fit one binding, whatever its views.
+bool above_binding(graph::Engine& e, int64_t elements) {
+  auto limit = static_cast<int64_t>(e.device().limits().max_binding);
+  return elements * info(DType::uint32).size > limit / 2;
+}
+
 // `mask` names axes of `t`, which has the operand's dtype.
 Tensor reduce_axes(const char* name, ReduceOp op, double empty, const Tensor& t, uint32_t mask) {
   Dims shape;
@@ -119,7 +125,14 @@ Tensor reduce(const char* name, const Tensor& t, const std::optional<std::vector
   Tensor in = operand_of(rule, t);
   if (is_bool(in.dtype()) && rule.takes == Takes::numbers)
     rule.op = rule.op == ReduceOp::max ? ReduceOp::any : ReduceOp::all;
+  bool words = is_bool(in.dtype()) && (rule.op == ReduceOp::any || rule.op == ReduceOp::all) &&
+               above_binding(t.engine(), t.size());
+  if (words) {  // results that share no words can be computed one by one
+    in = astype(in, DType::uint32);
+    rule.op = rule.op == ReduceOp::any ? ReduceOp::max : ReduceOp::min;
+  }
   Tensor r = reduce_axes(name, rule.op, rule.empty, in, mask);
+  if (words) r = astype(r, DType::bool_);
   if (std::string_view(name) == "mean")
     r = elementwise(OpId::divide, {r, Scalar{Kind::f, static_cast<double>(count_over(t, mask))}});
   return keepdims ? with_kept_axes(r, t.shape(), mask) : r;
@@ -142,11 +155,6 @@ Tensor variance(const char* name, const Tensor& t, const std::optional<std::vect
 }
 
 namespace {
-
-bool above_binding(const graph::Engine& e, int64_t elements) {
-  auto limit = static_cast<int64_t>(const_cast<graph::Engine&>(e).device().limits().max_binding);
-  return elements * info(DType::float32).size > limit / 2;
-}
 
 // Rows that no kernel can bind: the same formula in several kernels.
 Tensor softmax_of_long_rows(const Tensor& x, bool logarithm) {
