@@ -48,7 +48,15 @@ GROUPS = {
         *("concat", "concatenate", "stack", "hstack", "vstack", "dstack", "pad", "roll", "tile"),
         *("repeat", "tril", "triu", "diag"),
     ),
-    "Elementwise, of several rows": ("clip", "round", "divmod", "isclose", "nan_to_num"),
+    "Elementwise, of several rows": (
+        "clip",
+        "round",
+        "divmod",
+        "isclose",
+        "allclose",
+        "array_equal",
+        "nan_to_num",
+    ),
     "Searching": ("where", "nonzero"),
     "Reductions": (
         *("sum", "prod", "mean", "var", "std", "max", "min", "argmax", "argmin"),

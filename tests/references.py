@@ -7,6 +7,7 @@ A row's reference is a text of Python in `np`, the operands x, y and z, and the 
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -29,6 +30,16 @@ def _vectorised(function: Callable[[float], float], pole: float) -> Callable[[Ar
 
     over = np.vectorize(at, otypes=[np.float64])
     return lambda x: over(np.asarray(x, np.float64))
+
+
+def _erfinv(x: float) -> float:
+    """By the quantiles of the normal distribution; by the first terms of the series near 0."""
+    if abs(x) == 1:
+        return math.copysign(math.inf, x)
+    if abs(x) < 1e-3:
+        t = math.pi * x * x / 4
+        return math.sqrt(math.pi) / 2 * x * (1 + t / 3 + 7 * t * t / 30)
+    return statistics.NormalDist().inv_cdf((1 + x) / 2) / math.sqrt(2)
 
 
 def _sinc(x: Array) -> Array:
@@ -90,6 +101,7 @@ HELPERS: dict[str, Callable[..., Array]] = {
     "erf": _vectorised(math.erf, math.nan),
     "erfc": _vectorised(math.erfc, math.nan),
     "tanhshrink": tanhshrink,
+    "erfinv": _vectorised(_erfinv, math.nan),
     "lgamma": _vectorised(math.lgamma, math.inf),
 }
 

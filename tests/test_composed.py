@@ -132,6 +132,23 @@ def test_isclose_integers_and_mixed() -> None:
     assert wt.isclose(truth, wt.asarray([True, True])).tolist() == [True, False]
 
 
+def test_all_of_it() -> None:
+    """allclose and array_equal read, and give Python's bool."""
+    nan = float("nan")
+    for x, y in [([1.0, 2], [1.0, 2]), ([1.0, 2], [1.0, 2.1]), ([1.0, nan], [1.0, nan]), ([], [])]:
+        a, b = np.array(x, np.float32), np.array(y, np.float32)
+        for equal_nan in (False, True):
+            made = wt.allclose(wt.asarray(a), b, equal_nan=equal_nan)
+            assert made is np.allclose(a, b, equal_nan=equal_nan)
+            made = wt.array_equal(a, wt.asarray(b), equal_nan=equal_nan)
+            assert made is np.array_equal(a, b, equal_nan=equal_nan)
+    assert wt.allclose(wt.ones((2, 3)), 1)
+    assert wt.allclose(wt.asarray([100.0]), [101.0], rtol=0.02)
+    assert not wt.array_equal(wt.ones((2, 3)), wt.ones((3, 2)))
+    assert not wt.array_equal(wt.ones(3), 1)
+    assert wt.array_equal(wt.asarray([1, 2]), [1.0, 2.0])
+
+
 def test_nan_to_num() -> None:
     x = np.array([np.nan, -np.nan, np.inf, -np.inf, 1.5, -0.0, 3e38], np.float32)
     t = wt.asarray(x)

@@ -56,6 +56,8 @@ from wgtensor._einsum import (  # noqa: E402
     einsum,
 )
 from wgtensor._elementwise import (  # noqa: E402
+    allclose,
+    array_equal,
     clip,
     divmod,
     isclose,
@@ -181,10 +183,12 @@ __all__ = [
     "UnsupportedError",
     "WgtensorError",
     "all",
+    "allclose",
     "any",
     "arange",
     "argmax",
     "argmin",
+    "array_equal",
     "array_split",
     "asarray",
     "astype",

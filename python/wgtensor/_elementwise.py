@@ -9,6 +9,7 @@ from wgtensor import _generated as rows
 from wgtensor._arrays import ArrayLike, as_tensor, into
 from wgtensor._core import Tensor
 from wgtensor._dtypes import DType, finfo, float32, int32, uint32
+from wgtensor._reductions import all as _all
 
 # Powers of ten that float32 holds, and how many decimals its least denormal has.
 _LARGEST_POWER = 38
@@ -120,6 +121,31 @@ def _close_integers(a: Tensor, b: Tensor, rtol: float, atol: float) -> Tensor:
     # The difference of two integers may take all bits of an unsigned one.
     distance = _cast(rows.maximum(a, b) - rows.minimum(a, b), uint32)._astype(float32)
     return distance <= atol + rtol * abs(b._astype(float32))
+
+
+def allclose(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
+) -> bool:
+    """Whether all elements are close to each other, as `isclose` says; waits for the work."""
+    return bool(_all(isclose(x1, x2, rtol, atol, equal_nan)))
+
+
+def array_equal(x1: ArrayLike, x2: ArrayLike, /, equal_nan: bool = False) -> bool:
+    """Whether shapes are the same and all elements equal; waits for the work.
+
+    NaN equals nothing, but with `equal_nan` NaN.
+    """
+    device = next((x.device for x in (x1, x2) if isinstance(x, Tensor)), None)
+    a, b = as_tensor("array_equal", x1, device), as_tensor("array_equal", x2, device)
+    if a.shape != b.shape:
+        return False
+    equal = rows.equal(a, b)
+    return bool(_all(equal | (rows.isnan(a) & rows.isnan(b)) if equal_nan else equal))
 
 
 def nan_to_num(

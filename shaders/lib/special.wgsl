@@ -89,6 +89,42 @@ fn erfc_{{W}}(x: {{F}}) -> {{F}} {
   return select(select(near, far, a >= {{F}}(0.5)), x, isnan_{{W}}(x));
 }
 
+//@ erfinv: log sqrt_f isnan
+// x (1 + P(w)) for w = -log(1 - x^2) up to 5, and x (2 + Q(sqrt w)) beyond: the variables of Giles, "Approximating the
+// erfinv function" (2010).
+fn erfinv_{{W}}(x: {{F}}) -> {{F}} {
+  let a = abs(x);
+  let w = -log_{{W}}(({{F}}(1.0) - a) * ({{F}}(1.0) + a));
+  let c = min(w, {{F}}(5.0)) - {{F}}(2.5);
+  var p = {{F}}(-8.79152839e-09) * c + {{F}}(2.32323423e-08);
+  p = p * c + {{F}}(4.66176743e-07);
+  p = p * c + {{F}}(-3.46270076e-06);
+  p = p * c + {{F}}(-4.96337134e-06);
+  p = p * c + {{F}}(0.00021834443);
+  p = p * c + {{F}}(-0.0012527419);
+  p = p * c + {{F}}(-0.00417738687);
+  p = p * c + {{F}}(0.24664028);
+  p = p * c + {{F}}(0.501409352);
+  let s = sqrt_f_{{W}}(clamp(w, {{F}}(5.0), {{F}}(17.0))) - {{F}}(3.2);
+  var q = {{F}}(-2.99453823e-05) * s + {{F}}(0.000100997044);
+  q = q * s + {{F}}(-4.10428438e-05);
+  q = q * s + {{F}}(-0.000360353617);
+  q = q * s + {{F}}(0.00109402125);
+  q = q * s + {{F}}(-0.00199253461);
+  q = q * s + {{F}}(0.00294706342);
+  q = q * s + {{F}}(-0.00429422921);
+  q = q * s + {{F}}(0.00597349927);
+  q = q * s + {{F}}(1.00469244);
+  q = q * s + {{F}}(1.03363657);
+  let u = a * {{F}}(16777216.0);  // a term of the sum may else be denormal
+  let r = select(q * a + {{F}}(2.0) * a, (p * u + u) * {{F}}(5.9604644775390625e-8), w < {{F}}(5.0));
+  let signed = bitcast<{{F}}>(bitcast<{{U}}>(r) | (bitcast<{{U}}>(x) & {{U}}(0x80000000u)));
+  let b = bitcast<{{U}}>(x);
+  let inf = bitcast<{{F}}>((b & {{U}}(0x80000000u)) | {{U}}(0x7f800000u));
+  let nan = bitcast<{{F}}>({{U}}(0x7fc00000u) | b);
+  return select(select(select(nan, inf, a == {{F}}(1.0)), signed, a < {{F}}(1.0)), x, isnan_{{W}}(x));
+}
+
 //@ lgamma_small:
 // lgamma(1 + y) / y for |y| <= 1/2.
 fn lgamma_small_{{W}}(y: {{F}}) -> {{F}} {
