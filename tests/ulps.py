@@ -35,11 +35,15 @@ LIMITS = {"sin": 1e4, "cos": 1e4, "tan": 1e4}
 
 
 def _terms(function: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
-    """The larger of the terms of logaddexp: the larger operand, and the logarithm beside it."""
+    """The larger of the terms of logaddexp: the larger operand, and the logarithm beside it.
+
+    Not less than what makes a flushed denormal one unit.
+    """
 
     def size(x: Array, y: Array) -> Array:
         larger = np.maximum(x, y)
-        return np.nan_to_num(np.maximum(np.abs(larger), function(x, y) - larger), posinf=0)
+        terms = np.maximum(np.abs(larger), function(x, y) - larger)
+        return np.maximum(np.nan_to_num(terms, posinf=0), TINY * 2.0**24)
 
     return size
 

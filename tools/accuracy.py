@@ -42,7 +42,8 @@ a zero.
 
 Bounds: 4 ulp; `pow` 16; `divide`, `sqrt`, sums and products are rounded correctly; functions whose
 results are float32 numbers, as `floor`, are exact. `logaddexp`, `logaddexp2`, `lerp` and, for
-negative operands, `lgamma` are sums that cross zero: there the unit is that of the larger term.
+negative operands, `lgamma` are sums that cross zero: there the unit is that of the larger term,
+and a term may be a flushed denormal.
 Denormal operands and results may be flushed to zero, as WebGPU allows: then the error is that from
 the result for a zero operand, or none.
 """

@@ -98,12 +98,15 @@ fn mish_{{W}}(x: {{F}}) -> {{F}} {
 }
 
 //@ softplus: product_error exp_scaled log1p div_f
-// log(1 + exp(b x)) / b: max(x, 0) and log1p(exp(-|b x|)) / b, b x in two parts.
+// log(1 + exp(b x)) / b: max(x, 0) and log1p(exp(-|b x|)) / b, b x in two parts. Where the logarithm
+// is its operand, that is scaled: a denormal may be flushed though its quotient by b is none.
 fn softplus_{{W}}(x: {{F}}, b: {{F}}) -> {{F}} {
   let t = x * b;
   let low = product_error_{{W}}(x, b, t);
-  let e = exp_scaled_{{W}}(-abs(t), select(-low, low, t < {{F}}(0.0)), {{I}}(0));
-  return select({{F}}(0.0), x, t > {{F}}(0.0)) + div_f_{{W}}(log1p_{{W}}(e), b);
+  let tail = abs(t) > {{F}}(40.0);
+  let e = exp_scaled_{{W}}(-abs(t), select(-low, low, t < {{F}}(0.0)), select({{I}}(0), {{I}}(64), tail));
+  let q = div_f_{{W}}(select(log1p_{{W}}(e), e, tail), b);
+  return select({{F}}(0.0), x, t > {{F}}(0.0)) + select(q, q * {{F}}(5.421010862427522e-20), tail);
 }
 
 //@ logsigmoid: exp log1p
@@ -122,8 +125,11 @@ fn elu_{{W}}(x: {{F}}, alpha: {{F}}) -> {{F}} {
 }
 
 //@ celu: expm1 div_f
+// Near zero it is x; the quotient may be a denormal and flushed.
 fn celu_{{W}}(x: {{F}}, alpha: {{F}}) -> {{F}} {
-  return select(alpha * expm1_{{W}}(div_f_{{W}}(x, alpha)), x, x > {{F}}(0.0));
+  let q = div_f_{{W}}(x, alpha);
+  let near = (abs(q) < {{F}}(5.9604644775390625e-8)) & (abs(alpha) <= {{F}}(3.4028234663852886e38));
+  return select(alpha * expm1_{{W}}(q), x, (x > {{F}}(0.0)) | near);
 }
 
 //@ selu: expm1
