@@ -12,6 +12,10 @@ var<workgroup> rd_flags: array<u32, {{TO}}>;
 
 @compute @workgroup_size({{TO * TR}}, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>,
+//% if SUBGROUPS
+        @builtin(subgroup_id) subgroup: u32, @builtin(subgroup_size) subgroup_size: u32,
+        @builtin(subgroup_invocation_id) place: u32,
+//% end
         @builtin(num_workgroups) nwg: vec3<u32>) {
 //% if ROW
   let lane = lid.x % {{TR}}u;
@@ -53,7 +57,20 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
 //% else
   var acc = total;
 //% end
-//% if TR > 1
+//% if SUBGROUPS
+  // Whole subgroups fold by shuffles, of any size; where one is larger than the workgroup, each lane is on its own.
+  let whole = subgroup_size <= {{TR}}u;
+  let width = select(1u, subgroup_size, whole);
+  for (var half = width >> 1u; half > 0u; half = half >> 1u) {
+    acc = {{FOLD}}(acc, rd_shuffle(acc, half));
+  }
+  if (!whole || place == 0u) { rd_part[select(lid.x, subgroup, whole)] = acc; }
+  workgroupBarrier();
+  if (lid.x == 0u) {
+    acc = rd_part[0];
+    for (var i = 1u; i < {{TR}}u / width; i += 1u) { acc = {{FOLD}}(acc, rd_part[i]); }
+  }
+//% elif TR > 1
   rd_part[lid.x] = acc;
   workgroupBarrier();
   for (var half = {{TR / 2}}u; half > 0u; half = half >> 1u) {

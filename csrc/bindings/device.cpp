@@ -11,7 +11,8 @@ namespace {
 rt::DeviceOptions options_from_settings() {
   int binding = settings().max_binding;
   return {settings().limits == "default", settings().debug,
-          binding > 0 ? std::max<uint64_t>(static_cast<uint64_t>(binding), 1024) : 0};
+          binding > 0 ? std::max<uint64_t>(static_cast<uint64_t>(binding), 1024) : 0,
+          settings().kernels};
 }
 
 // One shared device per adapter. The mutex is taken without the GIL.

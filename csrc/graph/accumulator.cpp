@@ -116,6 +116,12 @@ std::string Accumulator::declare_fold() {
          "));\n}\n";
 }
 
+std::string Accumulator::declare_shuffle(int width) const {
+  auto of = [&](int i) { return "subgroupShuffleXor(" + word("a", i) + ", mask)"; };
+  return "fn rd_shuffle(a: " + type(width) + ", mask: u32) -> " + type(width) + " {\n  return " +
+         make(of(0), pair_ ? of(1) : "", width) + ";\n}\n";
+}
+
 // Unsigned integers that order as the elements do, or against them; NaN is above all.
 std::string Accumulator::key(const std::string& element, int width) {
   bool low = op_ == ReduceOp::argmin;

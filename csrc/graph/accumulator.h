@@ -23,6 +23,10 @@ class Accumulator {
   /// Function `rd_fold` that makes one accumulator of four.
   std::string declare_fold();
 
+  /// Function `rd_shuffle` that gives the accumulator of the lane whose number in the subgroup differs
+  /// by `mask`.
+  std::string declare_shuffle(int width) const;
+
   // Expressions.
   std::string identity(int width);
   /// Of an element; `index` is its place among the reduced ones, `lanes` whether a vector holds

@@ -135,7 +135,7 @@ void lower_product(LowerContext& c, int gi, const Part& part, bool first,
   problem.a_aligned = aligned(c.g, a, batch_rank);
   problem.b_aligned = aligned(c.g, b, batch_rank);
   kernels::MatmulLaunch launch =
-      kernels::plan_matmul(c.device.limits(), c.device.is_software(), problem);
+      kernels::plan_matmul(c.device.limits(), c.device.software_kernels(), problem);
 
   // in0 and in1 are the template's; the same value twice is bound twice, as its two forms may
   // differ.
@@ -163,7 +163,7 @@ void lower_product(LowerContext& c, int gi, const Part& part, bool first,
                output_body(k, out, id) + "}\n";
   if (width == 1) {
     functions += "fn emit4(b: u32, r: u32, c: u32, v: vec4<" + ty + ">) {\n";
-    if (c.device.is_software() || k.group.ops > 8) {
+    if (c.device.software_kernels() || k.group.ops > 8) {
       // A loop that no compiler unrolls: the code of a long epilogue stands here once.
       functions += "  let n = min(p.n - c, 4u);\n";
       functions += "  for (var j = 0u; j < n; j++) { emit(b, r, c + j, v[j]); }\n";

@@ -276,11 +276,11 @@ class ReduceLowering {
     int64_t rows = in.unit_strides(1), columns = in.unit_strides(0);
     s.row = rows >= columns;
     if (s.row && in.can_vectorize(1, false, false)) s.rw = 4;
-    bool narrow = !c_.device.is_software() || s.outs <= 64;  // what its eight lanes read is one row
+    bool narrow = !c_.device.software_kernels() || s.outs <= 64;  // what its eight lanes read is one row
     if (!s.row && narrow && in.can_vectorize(0, false, false) && out.can_vectorize(0, false, false))
       s.ow = 4;
-    choose_threads(s, bools_ > 0, c_.device.is_software());
-    choose_splits(s, c_.device.is_software());
+    choose_threads(s, bools_ > 0, c_.device.software_kernels());
+    choose_splits(s, c_.device.software_kernels());
     return s;
   }
 
@@ -296,7 +296,7 @@ class ReduceLowering {
     s.outs = first.outs;
     s.count = first.splits;
     s.row = s.outs < 16;
-    choose_threads(s, bools_ > 0, c_.device.is_software());
+    choose_threads(s, bools_ > 0, c_.device.software_kernels());
     s.chunk = s.count;
     out.set_width(1, 0);
     bind_scratch(k, acc, s, {part, first.splits, -1});
@@ -316,7 +316,11 @@ class ReduceLowering {
     int width = std::max(s.ow, s.rw);
     std::string types = acc.declare(width);
     if (s.rw == 4) types += acc.declare(1) + acc.declare_fold();
+    // All lanes of a workgroup fold one output: how they lie in subgroups does not matter.
+    bool subgroups = c_.device.features().subgroups && s.to == 1 && s.tr > 1;
+    if (subgroups) types += acc.declare_shuffle(s.ow);
     kernels::Vars vars;
+    vars.set("SUBGROUPS", int64_t{subgroups});
     vars.set("COMBINE", acc.combine(width));
     vars.set("FOLD", acc.combine(s.ow));
     vars.set("TREE", acc.type(s.ow));

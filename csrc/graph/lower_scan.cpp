@@ -89,7 +89,7 @@ class ScanLowering {
     bool columns = rows_ >= 16 && code.in.unit_strides(0) > code.in.unit_strides(1);
     bool vector = !initial_ && !columns && code.in.can_vectorize(1, false, false) &&
                   code.out.can_vectorize(1, false, false);
-    form_ = choose_form(rows_, count, vector ? 4 : 1, columns, c_.device.is_software());
+    form_ = choose_form(rows_, count, vector ? 4 : 1, columns, c_.device.software_kernels());
     if (!c_.windowed(gi_)) return {{{0, rows_}, {0, count}}};
     auto bytes = [&](const Part& p) {
       return std::max(code.in.widest(elements(p)), code.out.widest(p));
@@ -176,7 +176,7 @@ class ScanLowering {
                             "[r * " + rows +
                             " + o];\n}\nfn emit(o: u32, r: u32, v: " + acc.type(1) + ") {\n  " +
                             name + "[r * " + rows + " + o] = v;\n}\n";
-    Form form = choose_form(rows_, form_.splits, 1, rows_ >= 64, c_.device.is_software());
+    Form form = choose_form(rows_, form_.splits, 1, rows_ >= 64, c_.device.software_kernels());
     form.chunk = form_.splits;
     form.splits = 1;
     Step step;

@@ -54,6 +54,10 @@ const DeviceOptions& Device::options() const {
 bool Device::is_software() const {
   return impl_->core.adapter.type == "cpu";
 }
+bool Device::software_kernels() const {
+  const std::string& kernels = options().kernels;
+  return kernels == "software" || (kernels != "gpu" && is_software());
+}
 bool Device::use_immediates(uint32_t param_bytes) const {
   return param_bytes <= impl_->core.limits.max_immediates;
 }

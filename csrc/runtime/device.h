@@ -23,6 +23,7 @@ struct DeviceOptions {
   bool default_limits = false;  // ask for no feature and WebGPU's default limits only
   bool debug = false;           // shaders with runtime checks, fresh buffers poisoned, labels
   uint64_t max_binding = 0;     // bytes, to stay below the adapter's limit; 0: as it is
+  std::string kernels;          // "gpu", "software"; else as the adapter is
 };
 
 enum class Access : uint8_t { read, read_write };
@@ -77,7 +78,8 @@ class Device {
   const Limits& limits() const;      // of this device: the granted ones
   const Features& features() const;  // the granted ones
   const DeviceOptions& options() const;
-  bool is_software() const;  // adapter type "cpu"
+  bool is_software() const;       // adapter type "cpu"
+  bool software_kernels() const;  // whether to choose kernels that suit such an adapter
   bool use_immediates(uint32_t param_bytes) const;
   Stats& stats();  // [lock]
 
