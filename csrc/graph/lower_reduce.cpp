@@ -276,7 +276,8 @@ class ReduceLowering {
     int64_t rows = in.unit_strides(1), columns = in.unit_strides(0);
     s.row = rows >= columns;
     if (s.row && in.can_vectorize(1, false, false)) s.rw = 4;
-    bool narrow = !c_.device.software_kernels() || s.outs <= 64;  // what its eight lanes read is one row
+    bool narrow =
+        !c_.device.software_kernels() || s.outs <= 64;  // what its eight lanes read is one row
     if (!s.row && narrow && in.can_vectorize(0, false, false) && out.can_vectorize(0, false, false))
       s.ow = 4;
     choose_threads(s, bools_ > 0, c_.device.software_kernels());
