@@ -313,6 +313,76 @@ def reduced(op: str, a: Value, axis: Any, keepdims: bool) -> Value:
     return rounded(total, error)
 
 
+def error_of(a: Value) -> Array:
+    return np.broadcast_to(np.asarray(a.error, np.float64), a.shape)
+
+
+def truths(op: str, a: Value, axis: Any, keepdims: bool) -> Value:
+    """any, all, count_nonzero: Unsuitable where an error could make a zero, or undo one."""
+    if a.dtype == "float32" and ((np.abs(a.data) <= error_of(a)) & (error_of(a) > 0)).any():
+        raise Unsuitable
+    data = np.asarray(getattr(np, op)(a.data, axis=axis, keepdims=keepdims))
+    return Value(data.astype(np.int32) if op == "count_nonzero" else data)
+
+
+def place(op: str, a: Value, axis: int | None, keepdims: bool) -> Value:
+    """argmax and argmin: Unsuitable where an error could change the order."""
+    if a.data.size == 0:
+        raise Unsuitable
+    if a.dtype == "float32" and error_of(a).any():
+        along = a.data.reshape(-1) if axis is None else np.moveaxis(a.data, axis, -1)
+        gaps = np.diff(np.sort(along, axis=-1), axis=-1)
+        if along.shape[-1] > 1 and gaps.min(initial=np.inf) <= 2 * error_of(a).max():
+            raise Unsuitable
+    data = getattr(np, op)(a.data, axis=axis, keepdims=keepdims)
+    return Value(np.asarray(data, np.int32))
+
+
+def log_sum_exp(a: Value, axis: Any, keepdims: bool) -> Value:
+    a = as_float(a)
+    if a.data.size == 0:
+        raise Unsuitable
+    top = a.data.max(axis=axis, keepdims=True)
+    total = np.exp(a.data - top).sum(axis=axis, keepdims=keepdims)
+    data = np.log(total) + top.reshape(total.shape)
+    size = np.abs(a.data).max(axis=axis, keepdims=keepdims)
+    error = error_of(a).max(axis=axis, keepdims=keepdims)
+    return rounded(data, error + EPS * (10 + 2 * size))
+
+
+def variance(a: Value, axis: Any, keepdims: bool) -> Value:
+    a = as_float(a)
+    if a.data.size == 0:
+        raise Unsuitable
+    data = np.var(a.data, axis=axis, keepdims=keepdims)
+    off = np.abs(a.data - a.data.mean(axis=axis, keepdims=True))
+    each = error_of(a) + EPS * np.abs(a.data)
+    each = each + each.mean(axis=axis, keepdims=True)
+    error = np.mean(2 * off * each + each**2, axis=axis, keepdims=keepdims)
+    return rounded(data, error, 10)
+
+
+def scanned(op: str, a: Value, axis: int) -> Value:
+    function = {"sum": np.add, "max": np.maximum, "min": np.minimum}[op]
+    if a.dtype != "float32":
+        wide = np.int32 if a.dtype == "bool" and op == "sum" else a.data.dtype
+        return Value(np.asarray(function.accumulate(a.data, axis=axis, dtype=wide)))
+    data = function.accumulate(a.data, axis=axis)
+    if op != "sum":
+        return Value(data, np.maximum.accumulate(error_of(a), axis=axis))
+    error = np.add.accumulate(error_of(a) + 10 * EPS * np.abs(a.data), axis=axis)
+    return rounded(data, error)
+
+
+def log_softmax(a: Value, axis: int) -> Value:
+    a = as_float(a)
+    if a.data.size == 0:
+        return a
+    total = log_sum_exp(a, axis, True)
+    size = np.abs(a.data).max(axis=axis, keepdims=True)
+    return rounded(a.data - total.data, error_of(a) + total.error + EPS * size, 2)
+
+
 def product(a: Value, b: Value) -> Value:
     a, b = meet(a, b)
     if a.dtype == "bool":
@@ -415,6 +485,8 @@ class Generator:
             (2.0, self.moved),
             (1.5, self.joined),
             (4.0, self.reduction),
+            (2.0, self.other_reduction),
+            (1.0, self.scan),
             (1.0, self.softmax),
             (2.0 if self.matmuls else 0.0, self.matmul),
             (3.0, self.assign),
@@ -673,12 +745,45 @@ class Generator:
             lambda env: reduced(op, env[a].value, axis, keep),
         )
 
+    def other_reduction(self) -> Line:
+        a = self.name()
+        rank = len(self.value(a).shape)
+        ops: list[str] = ["any", "all", "count_nonzero", "argmax", "argmin", "logsumexp", "var"]
+        op = self.choose(ops)
+        axis = int(self.rng.integers(-rank, rank)) if rank and self.chance(0.7) else None
+        keep = self.chance(0.3)
+
+        def refer(env: Env) -> Value:
+            v = env[a].value
+            if op in ("any", "all", "count_nonzero"):
+                return truths(op, v, axis, keep)
+            if op in ("argmax", "argmin"):
+                return place(op, v, axis, keep)
+            return (log_sum_exp if op == "logsumexp" else variance)(v, axis, keep)
+
+        return self.define(f"wt.{op}({a}, axis={axis}, keepdims={keep})", refer)
+
+    def scan(self) -> Line:
+        a = self.name()
+        rank = len(self.value(a).shape)
+        if not rank:
+            raise Unsuitable
+        op = self.choose(["sum", "max", "min"])
+        axis = int(self.rng.integers(-rank, rank))
+        return self.define(
+            f"wt.cumulative_{op}({a}, axis={axis})", lambda env: scanned(op, env[a].value, axis)
+        )
+
     def softmax(self) -> Line:
         a = self.name()
         rank = len(self.value(a).shape)
         if not rank:
             raise Unsuitable
         axis = int(self.rng.integers(-rank, rank))
+        if self.chance(0.3):
+            return self.define(
+                f"wt.log_softmax({a}, axis={axis})", lambda env: log_softmax(env[a].value, axis)
+            )
         return self.define(f"wt.softmax({a}, axis={axis})", lambda env: softmax(env[a].value, axis))
 
     def matmul(self) -> Line:
