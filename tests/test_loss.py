@@ -285,7 +285,7 @@ def test_threads_that_recover_at_once_share_one_device(device: wt.Device) -> Non
 
 
 def test_an_error_stays_with_the_tensors_that_it_concerns(device: wt.Device) -> None:
-    limit = device.limits["max_binding"] // 4
+    limit = device.limits["max_buffer"] // 4
     if limit + 1024 >= 1 << 32:
         pytest.skip("more elements than a tensor may have")
     x = wt.asarray(np.arange(6, dtype="float32"), device=device)
