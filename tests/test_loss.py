@@ -298,8 +298,8 @@ def test_an_error_stays_with_the_tensors_that_it_concerns(device: wt.Device) -> 
             worse.numpy()
     assert good.tolist() == [0, 2, 4, 6, 8, 10]
     assert also_good.tolist() == [-1, 0, 1, 2, 3, 4]
-    with pytest.raises((wt.UnsupportedError, wt.OutOfMemoryError)):
-        bad.sum().item()
+    total = bad.sum().item()  # needs no memory for what it sums
+    assert total == pytest.approx(limit + 1024, rel=1e-6)
     # An operation that happens to start waiting work does not raise for another's tensors.
     lost = wt.zeros((limit + 1024,), device=device) + 2
     total = x
