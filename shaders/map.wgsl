@@ -2,12 +2,12 @@
 // operands cannot be read four at a time.
 {{DECLARATIONS}}
 //% if QUAD
-struct Bools {
-//% for i in 0..BOOLS
-  v{{i}}: bool,
+struct Items {
+//% for i in 0..PACKED
+  v{{i}}: u32,
 //% end
 }
-fn lane(x: u32) -> Bools {
+fn lane(x: u32) -> Items {
 {{BODY}}
 }
 //% end
@@ -23,14 +23,14 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   if (unit >= {{NX}}) { return; }
 //% end
 //% if QUAD
-//% for i in 0..BOOLS
-  var w{{i}} = 0u;
+//% for i in 0..PACKED
+  var raw{{i}} = vec4<u32>(0u);
 //% end
 //% for j in 0..4
   if (unit * 4u + {{j}}u < {{N}}) {
     let r = lane(unit * 4u + {{j}}u);
-//% for i in 0..BOOLS
-    w{{i}} |= select(0u, {{1 + 255 * (j > 0) + 65280 * (j > 1) + 16711680 * (j > 2)}}u, r.v{{i}});
+//% for i in 0..PACKED
+    raw{{i}}[{{j}}] = r.v{{i}};
 //% end
   }
 //% end

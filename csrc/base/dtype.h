@@ -43,12 +43,26 @@ inline bool is_packed(DType t) {
   return info(t).per_element > 1;
 }
 
-/// The dtype of an operation between two dtypes; raises DTypeError where no supported dtype holds
-/// both.
+/// Whether values take 64 bits: adapters may not have them.
+inline bool is_wide(DType t) {
+  return info(t).size == 8;
+}
+/// The dtype of 32 bits or more that holds what `t` holds; bool becomes uint32.
+DType unpacked(DType t);
+
+/// The dtype of an operation between two dtypes; raises DTypeError where none holds both. Floats
+/// win over integers.
 DType promote(const char* op, DType a, DType b);
 
-/// The bits of a scalar as the storage form of `t` (one 32-bit word).
-uint32_t scalar_bits(DType t, double value);
-uint32_t scalar_bits_int(DType t, int64_t value);
+/// The bits of a scalar in the compute form of `t`, rounded to what `t` holds: of 16-bit floats a
+/// float32's, of smaller integers an int32's or uint32's. Below 64 bits the upper word is zero.
+uint64_t scalar_bits(DType t, double value);
+uint64_t scalar_bits_int(DType t, int64_t value);
+/// Of the least and the largest number; infinities of floats.
+uint64_t lowest_bits(DType t);
+uint64_t highest_bits(DType t);
+/// Bounds of an integer dtype.
+int64_t least_integer(DType t);
+uint64_t largest_integer(DType t);
 
 }  // namespace wgt

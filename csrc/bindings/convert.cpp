@@ -98,7 +98,12 @@ std::optional<Scalar> to_scalar(py::handle o) {
     if (overflow == 0) return Scalar{Kind::i, static_cast<double>(v), v};
     double f = PyLong_AsDouble(p);
     if (PyErr_Occurred()) throw py::error_already_set();
-    return Scalar{Kind::u, f, 0};
+    uint64_t bits = overflow > 0 ? PyLong_AsUnsignedLongLong(p) : 0;
+    if (PyErr_Occurred()) {
+      PyErr_Clear();
+      bits = 0;
+    }
+    return Scalar{Kind::u, f, static_cast<int64_t>(bits)};
   }
   // NumPy's scalars are as weak as Python's.
   // No initialiser that Python runs in: C++ would lock out other threads, and they hold the GIL.

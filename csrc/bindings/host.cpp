@@ -31,7 +31,7 @@ Tensor from_array(py::array a, py::handle dtype, py::handle device) {
 }
 
 py::array to_numpy(Tensor t) {
-  py::dtype d(info(t.dtype()).numpy);
+  auto d = py::reinterpret_borrow<py::dtype>(py::object(dtype_object(t.dtype()).attr("numpy")));
   std::vector<py::ssize_t> shape(t.shape().begin(), t.shape().end());
   if (t.size() == 0) return py::array(d, shape);
   rt::ReadbackRef r = unlocked([&] { return to_host(t); });

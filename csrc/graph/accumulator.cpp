@@ -4,8 +4,6 @@ namespace wgt::graph {
 
 namespace {
 
-constexpr uint32_t kInf = 0x7f800000u, kMinusInf = 0xff800000u, kOne = 0x3f800000u;
-
 bool is_arg(ReduceOp op) {
   return op == ReduceOp::argmax || op == ReduceOp::argmin;
 }
@@ -13,18 +11,17 @@ bool is_truth(ReduceOp op) {
   return op == ReduceOp::any || op == ReduceOp::all;
 }
 
-uint32_t identity_bits(ReduceOp op, DType t) {
+uint64_t identity_bits(ReduceOp op, DType t) {
   switch (op) {
     case ReduceOp::prod:
-      return is_float(t) ? kOne : 1;
+      return scalar_bits_int(t, 1);
     case ReduceOp::max:
-      return is_float(t) ? kMinusInf : t == DType::int32 ? 0x80000000u : 0;
+    case ReduceOp::logsumexp:
+      return lowest_bits(t);
     case ReduceOp::min:
-      return is_float(t) ? kInf : t == DType::int32 ? 0x7fffffffu : 0xffffffffu;
+      return highest_bits(t);
     case ReduceOp::all:
       return 1;
-    case ReduceOp::logsumexp:
-      return kMinusInf;
     default:
       return 0;
   }
@@ -42,8 +39,8 @@ Accumulator::Accumulator(KernelCode& k, ReduceOp op, DType input)
       input_(input),
       part_(is_arg(op) || is_truth(op) ? DType::uint32 : input),
       pair_(is_arg(op) || op == ReduceOp::deviations || op == ReduceOp::logsumexp) {
-  bits_[0] = k.params.add("identity", identity_bits(op, part_));
-  if (pair_) bits_[1] = k.params.add("identity", is_arg(op) ? 0xffffffffu : 0);
+  identity_[0] = k.constant(part_, identity_bits(op, part_));
+  if (pair_) identity_[1] = k.constant(part_, is_arg(op) ? 0xffffffffu : 0);
 }
 
 std::string Accumulator::make(const std::string& first, const std::string& second,
@@ -56,9 +53,12 @@ std::string Accumulator::word(const std::string& acc, int i) const {
 }
 
 std::string Accumulator::identity(int width) {
-  std::string scalar = info(part_).compute, ty = part_type(width);
-  auto of = [&](int i) { return ty + "(bitcast<" + scalar + ">(" + bits_[i] + "))"; };
+  auto of = [&](int i) { return part_type(width) + "(" + identity_[i] + ")"; };
   return make(of(0), pair_ ? of(1) : "", width);
+}
+
+std::string Accumulator::function(const std::string& name, int width) {
+  return k_.use_function(is_wide(part_) ? name + "64" : name, width);
 }
 
 std::string Accumulator::declare(int width) {
@@ -83,7 +83,7 @@ std::string Accumulator::combine_body(int width) {
     case ReduceOp::max:
     case ReduceOp::min: {
       std::string name = reduce_name(op_);
-      if (is_float(part_)) name = k_.use_function(name + "_nan", width);
+      if (is_float(part_)) name = function(name + "_nan", width);
       return "  return " + name + "(a, b);\n";
     }
     case ReduceOp::argmax:
@@ -96,9 +96,8 @@ std::string Accumulator::combine_body(int width) {
       // Sums of exp(x - maximum). Equal maxima also where both are infinite.
       std::string ty = part_type(width);
       return "  let d = select(a.u - b.u, " + ty +
-             "(0.0), a.u == b.u);\n  let e = " + k_.use_function("exp", width) +
-             "(-abs(d));\n  return " +
-             make(k_.use_function("max_nan", width) + "(a.u, b.u)",
+             "(0.0), a.u == b.u);\n  let e = " + function("exp", width) + "(-abs(d));\n  return " +
+             make(function("max_nan", width) + "(a.u, b.u)",
                   "select(a.v + b.v * e, a.v * e + b.v, d < " + ty + "(0.0))", width) +
              ";\n";
     }
@@ -152,13 +151,12 @@ std::string Accumulator::lift(const std::string& x, const std::string& index, in
 std::string Accumulator::result(const std::string& acc, const std::string& count, int width) {
   if (is_arg(op_)) return wgsl_type("i32", width) + "(" + acc + ".v)";
   if (is_truth(op_)) return acc + " != " + part_type(width) + "(0u)";
-  if (op_ == ReduceOp::logsumexp)
-    return acc + ".u + " + k_.use_function("log", width) + "(" + acc + ".v)";
+  if (op_ == ReduceOp::logsumexp) return acc + ".u + " + function("log", width) + "(" + acc + ".v)";
   if (op_ != ReduceOp::deviations) return acc;
   // What the rounding of the mean has added is taken away again (the corrected two-pass algorithm,
   // Chan, Golub and LeVeque 1983); rounding may leave less than nothing.
-  return k_.use_function("relu_f", width) + "(" + acc + ".v - " + acc + ".u * (" + acc + ".u / " +
-         part_type(width) + "(f32(" + count + "))))";
+  return function("relu_f", width) + "(" + acc + ".v - " + acc + ".u * (" + acc + ".u / " +
+         part_type(width) + "(" + info(part_).compute + "(" + count + "))))";
 }
 
 }  // namespace wgt::graph

@@ -8,7 +8,7 @@ namespace wgt::graph {
 
 class Accumulator {
  public:
-  static constexpr int64_t kWordBytes = 4;
+  static constexpr int64_t kMostBytes = 16;  // of one accumulator in memory
   Accumulator(KernelCode& k, ReduceOp op, DType input);
 
   /// Words of one accumulator in memory, and their dtype.
@@ -23,8 +23,8 @@ class Accumulator {
   /// Function `rd_fold` that makes one accumulator of four.
   std::string declare_fold();
 
-  /// Function `rd_shuffle` that gives the accumulator of the lane whose number in the subgroup differs
-  /// by `mask`.
+  /// Function `rd_shuffle` that gives the accumulator of the lane whose number in the subgroup
+  /// differs by `mask`.
   std::string declare_shuffle(int width) const;
 
   // Expressions.
@@ -40,7 +40,7 @@ class Accumulator {
 
  private:
   std::string part_type(int width) const { return wgsl_type(info(part_).compute, width); }
-  std::string constant(uint32_t bits, int width);
+  std::string function(const std::string& name, int width);
   std::string key(const std::string& element, int width);
   std::string combine_body(int width);
 
@@ -48,7 +48,7 @@ class Accumulator {
   ReduceOp op_;
   DType input_, part_;
   bool pair_;
-  std::string bits_[2];  // parameters of the identity
+  std::string identity_[2];
 };
 
 }  // namespace wgt::graph

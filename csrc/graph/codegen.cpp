@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/engine.h"
+#include "graph/storage.h"
 
 namespace wgt::graph {
 
@@ -288,49 +289,46 @@ std::string SpaceCode::index(const Access& a, const std::string& lane) {
   return s.empty() ? "0u" : s;
 }
 
-namespace {
-std::string load_one(const std::string& name, DType t, bool vec4_array, const std::string& i) {
-  if (is_packed(t))
-    return "((" + name + "[(" + i + ") >> 2u] >> (((" + i + ") & 3u) * 8u)) & 0xffu) != 0u";
-  if (vec4_array) return name + "[(" + i + ") >> 2u][(" + i + ") & 3u]";
-  return name + "[" + i + "]";
+std::string SpaceCode::emit_iota(Access& a) {
+  DType t = k_.dtype_of(a.value);
+  std::string i = let(index(a)), c = info(t).compute;
+  auto constant_of = [&](const char* name, Patch::Source low, Patch::Source high) {
+    std::string first = k_.params.add_patched(name, low, a.value, 0);
+    return constant(t, first, is_wide(t) ? k_.params.add_patched(name, high, a.value, 0) : "");
+  };
+  std::string start = let(constant_of("start", Patch::bits, Patch::bits_high));
+  std::string step = let(constant_of("step", Patch::step, Patch::step_high));
+  auto at = [&](const std::string& j) {
+    return "(" + start + " + " + c + "(" + j + ") * " + step + ")";
+  };
+  if (width_ == 1) return let(at(i));
+  int lane = lane_dim(lane_axis_);
+  std::string s =
+      std::to_string(static_cast<uint32_t>(lane < 0 ? 0 : a.layout.strides[lane])) + "u";
+  return let(type(t) + "(" + at(i) + ", " + at(i + " + " + s) + ", " + at(i + " + 2u * " + s) +
+             ", " + at(i + " + 3u * " + s) + ")");
 }
-}  // namespace
 
 std::string SpaceCode::emit_load(Access& a) {
   const Node& n = *k_.g.node_of(a.value);
   DType t = n.dtype;
   std::string ty = type(t);
-  if (n.kind == NodeKind::iota && !k_.g.is_leaf(a.value)) {
-    std::string i = let(index(a));
-    std::string c = info(t).compute;
-    std::string start = k_.params.add_patched("start", Patch::bits, a.value, 0);
-    std::string step = k_.params.add_patched("step", Patch::step, a.value, 0);
-    auto at = [&](const std::string& j) {
-      return "(bitcast<" + c + ">(" + start + ") + " + c + "(" + j + ") * bitcast<" + c + ">(" +
-             step + "))";
-    };
-    if (width_ == 1) return let(at(i));
-    int lane = lane_dim(lane_axis_);
-    std::string s =
-        std::to_string(static_cast<uint32_t>(lane < 0 ? 0 : a.layout.strides[lane])) + "u";
-    return let(ty + "(" + at(i) + ", " + at(i + " + " + s) + ", " + at(i + " + 2u * " + s) + ", " +
-               at(i + " + 3u * " + s) + ")");
-  }
+  if (is_iota(a)) return emit_iota(a);
   a.binding = k_.windowed ? k_.bind_window(a.value, rt::Access::read, reach(a, part_))
                           : k_.bind(a.value, rt::Access::read);
   std::string name = KernelCode::name_of(a.binding);
   bool v4 = k_.vec4(a.value);
-  if (width_ == 1) return let(load_one(name, t, v4, let(index(a))));
+  if (width_ == 1) return let(load_element(k_, name, t, v4, let(index(a))));
   int lane = lane_dim(lane_axis_);
   int64_t stride = lane < 0 ? 0 : a.layout.strides[lane];
-  if (stride == 0) return let(ty + "(" + load_one(name, t, v4, let(index(a))) + ")");
+  if (stride == 0) return let(ty + "(" + load_element(k_, name, t, v4, let(index(a))) + ")");
   if (stride == 1 && aligned(a, lane)) {
     std::string i = let(index(a));
     if (is_packed(t)) {
-      std::string w = let(name + "[" + i + " >> 2u]");
-      return let("(vec4<u32>(" + w + ", " + w + " >> 8u, " + w + " >> 16u, " + w +
-                 " >> 24u) & vec4<u32>(0xffu)) != vec4<u32>(0u)");
+      bool bytes = info(t).per_element == 4;
+      std::string first = let(name + "[" + i + (bytes ? " >> 2u]" : " >> 1u]"));
+      std::string second = bytes ? "" : let(name + "[(" + i + " >> 1u) + 1u]");
+      return let(decode(k_, t, let(unpacked_words(t, first, second)), 4));
     }
     if (v4) return let(name + "[" + i + " >> 2u]");
     return let(ty + "(" + name + "[" + i + "], " + name + "[" + i + " + 1u], " + name + "[" + i +
@@ -339,7 +337,7 @@ std::string SpaceCode::emit_load(Access& a) {
   std::string lanes;
   for (int j = 0; j < 4; ++j) {
     std::string i = let(index(a, std::to_string(j) + "u"));
-    lanes += (j ? ", " : "") + load_one(name, t, v4, i);
+    lanes += (j ? ", " : "") + load_element(k_, name, t, v4, i);
   }
   return let(ty + "(" + lanes + ")");
 }
@@ -357,10 +355,9 @@ std::string SpaceCode::emit(int value, const Layout& layout) {
   const Node& n = *k_.g.node_of(value);
   std::string name;
   if (!k_.g.is_leaf(value) && n.kind == NodeKind::fill) {
-    std::string word = k_.params.add_patched("scalar", Patch::bits, value, 0);
-    std::string scalar = is_bool(n.dtype)
-                             ? word + " != 0u"
-                             : "bitcast<" + std::string(info(n.dtype).compute) + ">(" + word + ")";
+    std::string low = k_.params.add_patched("scalar", Patch::bits, value, 0), high;
+    if (is_wide(n.dtype)) high = k_.params.add_patched("scalar", Patch::bits_high, value, 0);
+    std::string scalar = constant(n.dtype, low, high);
     name = let(width_ == 1 ? scalar : type(n.dtype) + "(" + scalar + ")");
   } else if (!k_.g.is_leaf(value) && n.kind == NodeKind::map && inline_placement(value, layout)) {
     name = emit_map(value, layout);
@@ -383,21 +380,7 @@ std::string SpaceCode::emit_map(int value, const Layout& layout) {
     args.push_back(emit(o.value, *l));
     compute = k_.g.node_of(o.value)->dtype;  // where: the last operand decides
   }
-  if (n.op == OpId::cast) {
-    std::string zero = type(compute) + "(0)";
-    if (is_bool(n.dtype)) {
-      if (is_float(compute))
-        return let(k_.use_function("ne_f", width_) + "(" + args[0] + ", " + zero + ")");
-      return let(args[0] + " != " + zero);
-    }
-    if (is_bool(compute))
-      return let("select(" + type(n.dtype) + "(0), " + type(n.dtype) + "(1), " + args[0] + ")");
-    if (is_float(compute) && is_integer(n.dtype)) {
-      const char* to = info(n.dtype).kind == Kind::i ? "f_to_i" : "f_to_u";
-      return let(k_.use_function(to, width_) + "(" + args[0] + ")");
-    }
-    return let(type(n.dtype) + "(" + args[0] + ")");
-  }
+  if (n.op == OpId::cast) return let(converted(k_, compute, n.dtype, args[0], width_));
   std::string_view text = op_info(n.op).wgsl[static_cast<int>(info(compute).kind)];
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -405,19 +388,21 @@ std::string SpaceCode::emit_map(int value, const Layout& layout) {
       char c = text[++i];
       if (c >= '0' && c <= '2') out += args.at(static_cast<size_t>(c - '0'));
       if (c == 'T') out += type(compute);
-      if (c == 'F') out += wgsl_type("f32", width_);
-      if (c == 'I') out += wgsl_type("i32", width_);
-      if (c == 'U') out += wgsl_type("u32", width_);
+      if (c == 'F') out += wgsl_type(is_wide(compute) ? "f64" : "f32", width_);
+      if (c == 'I') out += wgsl_type(is_wide(compute) ? "i64" : "i32", width_);
+      if (c == 'U') out += wgsl_type(is_wide(compute) ? "u64" : "u32", width_);
       if (c == 'B') out += wgsl_type("bool", width_);
     } else if (text[i] == '@') {
       size_t end = text.find('(', i);
-      out += k_.use_function(std::string(text.substr(i + 1, end - i - 1)), width_);
+      std::string name(text.substr(i + 1, end - i - 1));
+      out += k_.use_function(is_wide(compute) ? name + "64" : name, width_);
       i = end - 1;
     } else {
       out += text[i];
     }
   }
-  return let(out);
+  bool narrow = n.op != OpId::copy && n.dtype == compute;
+  return let(narrow ? wrapped(n.dtype, out, width_) : out);
 }
 
 std::string SpaceCode::write_binding(Access& a) {
@@ -427,15 +412,16 @@ std::string SpaceCode::write_binding(Access& a) {
 }
 
 std::string SpaceCode::emit_word_store(int value, const std::string& first,
-                                       const std::string& word) {
+                                       const std::string& raw) {
   std::string out;
   for (Access& a : accesses_) {
     if (a.value != value || !a.write) continue;
+    DType t = k_.dtype_of(value);
     std::string b = write_binding(a), at = first;
     if (k_.windowed)
       at += " + " + k_.params.add_patched("offset", Patch::window, a.binding,
                                           static_cast<uint32_t>(a.layout.offset + part_[0].begin));
-    out += "  " + b + "[(" + at + ") >> 2u] = " + word + ";\n";
+    out += packed_store(b, t, at, raw);
   }
   return out;
 }
@@ -447,9 +433,7 @@ void SpaceCode::emit_store(int value, const std::string& name) {
     DType t = k_.dtype_of(value);
     std::string i = let(index(a));
     if (width_ == 4 && is_packed(t)) {
-      std::string u = let("select(vec4<u32>(0u), vec4<u32>(1u), " + name + ")");
-      body_ += "  " + b + "[" + i + " >> 2u] = " + u + ".x | (" + u + ".y << 8u) | (" + u +
-               ".z << 16u) | (" + u + ".w << 24u);\n";
+      body_ += packed_store(b, t, i, let(encode(k_, t, name, 4)));
     } else if (width_ == 4 && k_.vec4(value)) {
       body_ += "  " + b + "[" + i + " >> 2u] = " + name + ";\n";
     } else if (width_ == 4) {

@@ -88,9 +88,9 @@ class SpaceCode {
   /// A value that the function was handed.
   void define(int value, const Layout& layout, const std::string& name);
   void emit_store(int value, const std::string& name);
-  /// Statement that stores a word of four packed elements from `first` on: of a dense result, by
-  /// its row-major index in the space or in the part of it.
-  std::string emit_word_store(int value, const std::string& first, const std::string& word);
+  /// Statements that store four packed elements, the bits in the lanes of `raw`, from `first` on:
+  /// of a dense result, by its row-major index in the space or in the part of it.
+  std::string emit_word_store(int value, const std::string& first, const std::string& raw);
   std::string take_body();
   std::string type(DType t) const;
 
@@ -99,6 +99,7 @@ class SpaceCode {
   const Placement* inline_placement(int value, const Layout& layout) const;
   std::string emit_map(int value, const Layout& layout);
   std::string emit_load(Access& a);
+  std::string emit_iota(Access& a);
   std::string index(const Access& a, const std::string& lane = "");
   Reach reach(const Access& a, const Part& part) const;
   bool is_iota(const Access& a) const;
@@ -153,6 +154,8 @@ class KernelCode {
   /// Bytes that a binding can span whatever the offset of its leaf is.
   static int64_t window_limit(const rt::Device& device);
   std::string use_function(const std::string& name, int width);
+  /// A constant as parameters, so that the source does not depend on it.
+  std::string constant(DType t, uint64_t bits);
   /// Bindings, parameters, library functions.
   std::string declarations() const;
   /// Fills a step: kernel, buffers, parameters. `functions` come before `main`.
@@ -181,6 +184,7 @@ class KernelCode {
 std::string wgsl_type(const char* scalar, int width);
 /// Sections of shaders/lib/*.wgsl that the named functions need, expanded, each once.
 std::string library(const std::vector<std::pair<std::string, int>>& functions);
+bool library_has(const std::string& section);
 
 /// What lowering one group may know of the whole plan.
 struct LowerContext {

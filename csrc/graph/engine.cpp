@@ -88,8 +88,20 @@ void check_count(const char* op, const Dims& shape) {
 }
 }  // namespace
 
+void Engine::check_wide(DType dtype, const char* op) {
+  const rt::Features& f = device().features();
+  if (!(is_float(dtype) ? f.float64 : f.int64))
+    raise(ErrorKind::dtype, std::string("[") + op + "] the adapter of " + name_ + ", '" +
+                                adapter_.name + "', has no " + info(dtype).name + ": ask for " +
+                                (is_float(dtype)          ? "float32"
+                                 : dtype == DType::uint64 ? "uint32"
+                                                          : "int32") +
+                                ", as in asarray(x, dtype=...)");
+}
+
 NodeRef Engine::make(NodeKind kind, DType dtype, const Dims& shape, const char* op) {
   check_count(op, shape);
+  if (is_wide(dtype)) check_wide(dtype, op);
   if (++since_collect_ >= kCollectEvery) collect();  // also where nothing is ever flushed
   Node* n;
   if (spare_.empty()) {
@@ -177,7 +189,7 @@ NodeRef Engine::empty(DType dtype, const Dims& shape) {
   return leaf(dtype, shape, device().allocate(std::max<uint64_t>(bytes, 4)));
 }
 
-NodeRef Engine::fill(DType dtype, const Dims& shape, uint32_t bits) {
+NodeRef Engine::fill(DType dtype, const Dims& shape, uint64_t bits) {
   NodeRef n = make(NodeKind::fill, dtype, shape, "full");
   n->bits = bits;
   n->deferred = true;
@@ -185,7 +197,7 @@ NodeRef Engine::fill(DType dtype, const Dims& shape, uint32_t bits) {
   return n;
 }
 
-NodeRef Engine::iota(DType dtype, int64_t count, uint32_t start, uint32_t step) {
+NodeRef Engine::iota(DType dtype, int64_t count, uint64_t start, uint64_t step) {
   NodeRef n = make(NodeKind::iota, dtype, Dims{count}, "arange");
   n->bits = start;
   n->step = step;

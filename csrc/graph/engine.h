@@ -31,8 +31,8 @@ class Engine {
 
   // Nodes. [lock] Shapes are checked by the tensor layer; these check what only the engine knows.
   NodeRef leaf(DType dtype, const Dims& shape, rt::BufferRef buffer);
-  NodeRef fill(DType dtype, const Dims& shape, uint32_t bits);
-  NodeRef iota(DType dtype, int64_t n, uint32_t start, uint32_t step);
+  NodeRef fill(DType dtype, const Dims& shape, uint64_t bits);
+  NodeRef iota(DType dtype, int64_t n, uint64_t start, uint64_t step);
   NodeRef map(OpId op, DType dtype, const Dims& shape, const NodeRef* inputs, int arity);
   /// Reads `base` (leaf, view or pending) through `layout`, which counts elements of what base
   /// counts from.
@@ -79,6 +79,7 @@ class Engine {
  private:
   Engine() = default;
   friend struct Node;
+  void check_wide(DType dtype, const char* op);
   NodeRef make(NodeKind kind, DType dtype, const Dims& shape, const char* op);
   void set_input(Node& n, int i, const NodeRef& input);
   void enqueue(Node& n);

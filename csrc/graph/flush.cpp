@@ -28,6 +28,21 @@ int64_t leaf_offset(const FlushGraph& g, int value) {
               value < static_cast<int>(g.nodes.size() + g.leaves.size());
   return leaf ? g.leaf(value)->layout.offset : 0;
 }
+
+uint32_t patched(const Node& n, Patch::Source source) {
+  switch (source) {
+    case Patch::bits:
+      return static_cast<uint32_t>(n.bits);
+    case Patch::bits_high:
+      return static_cast<uint32_t>(n.bits >> 32);
+    case Patch::step:
+      return static_cast<uint32_t>(n.step);
+    case Patch::step_high:
+      return static_cast<uint32_t>(n.step >> 32);
+    default:
+      return static_cast<uint32_t>(n.layout.offset);
+  }
+}
 }  // namespace
 
 // From an aligned offset to the end of the last vector.
@@ -135,9 +150,7 @@ void Engine::run_step(FlushGraph& g, const Step& step) {
         continue;
       }
       const Node& n = *g.node_of(p.value);
-      params_[p.word] += p.source == Patch::offset ? static_cast<uint32_t>(n.layout.offset)
-                         : p.source == Patch::bits ? n.bits
-                                                   : n.step;
+      params_[p.word] += patched(n, p.source);
     }
     if (!step.windows.empty()) {
       device.dispatch(*step.kernel, windows, params_.data(), step.x, step.y, step.z);

@@ -270,14 +270,15 @@ class Fuser {
   bool can_be_output(const Placement& p, int id) {
     Group& g = group(p.group);
     bool output_side = g.anchor < 0 ? p.space == 0 : p.space == 1;
-    if (!output_side || (g.anchor >= 0 && is_bool(node(id).dtype) && !packs(node(g.anchor))))
-      return false;
+    if (!output_side || (g.anchor >= 0 && !writes(node(g.anchor), node(id).dtype))) return false;
     if (g.anchor >= 0 && node(g.anchor).kind == NodeKind::assign) return false;
     return covers(p, node(id)) && can_join(p.group, id, true);
   }
 
-  // Whether the kernel of this anchor writes bools, of which four share a word.
-  static bool packs(const Node& anchor) { return anchor.kind == NodeKind::reduce; }
+  // Whether the kernel of this anchor writes this dtype: items that share words are not for all.
+  static bool writes(const Node& anchor, DType t) {
+    return !is_packed(t) || (is_bool(t) && anchor.kind == NodeKind::reduce);
+  }
 
   // Whether the placement computes every element of n once, in order.
   bool covers(const Placement& p, const Node& n) {
@@ -291,7 +292,7 @@ class Fuser {
     if (g.anchor >= 0 || !covers(p, n)) return false;
     if (n.kind != NodeKind::reduce && !(g.space[0] == n.shape)) return false;
     for (int o : g.outputs)
-      if (is_bool(node(o).dtype) && !packs(n)) return false;
+      if (!writes(n, node(o).dtype)) return false;
     return can_join(p.group, id, as_output);
   }
 

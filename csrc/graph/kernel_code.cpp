@@ -7,6 +7,7 @@
 
 #include "base/settings.h"
 #include "graph/codegen.h"
+#include "graph/storage.h"
 #include "kernels/embedded.h"
 #include "kernels/template.h"
 
@@ -30,6 +31,15 @@ const KernelCode::Binding* KernelCode::binding(int value) const {
   for (const Binding& b : bindings_)
     if (!b.private_operand && (b.value == value || b.alias == value)) return &b;
   return nullptr;
+}
+
+// Functions of 64-bit numbers are sections whose names end in 64.
+static bool is_wide_name(const std::string& name) {
+  return name.size() > 2 && name.compare(name.size() - 2, 2, "64") == 0;
+}
+
+static std::string function_suffix(const std::string& name, int width) {
+  return (is_wide_name(name) ? "64_" : "") + std::to_string(width);
 }
 
 int KernelCode::bind(int value, rt::Access access) {
@@ -110,7 +120,14 @@ std::string KernelCode::use_function(const std::string& name, int width) {
   std::pair<std::string, int> f{name, width};
   if (std::find(functions_.begin(), functions_.end(), f) == functions_.end())
     functions_.push_back(f);
-  return name + "_" + std::to_string(width);
+  std::string base = is_wide_name(name) ? name.substr(0, name.size() - 2) : name;
+  return base + "_" + function_suffix(name, width);
+}
+
+std::string KernelCode::constant(DType t, uint64_t bits) {
+  std::string low = params.add("constant", static_cast<uint32_t>(bits)), high;
+  if (is_wide(t)) high = params.add("constant", static_cast<uint32_t>(bits >> 32));
+  return graph::constant(t, low, high);
 }
 
 std::string KernelCode::declarations() const {
@@ -169,6 +186,7 @@ namespace {
 struct Section {
   std::vector<std::string> needs;
   std::string text;
+  bool any_width = false;  // of numbers: 64 bits too
 };
 
 void add_sections(const char* text, std::map<std::string, Section>& sections) {
@@ -179,8 +197,11 @@ void add_sections(const char* text, std::map<std::string, Section>& sections) {
     if (line.rfind("//@ ", 0) == 0) {
       size_t colon = line.find(':');
       std::string name = line.substr(4, colon - 4);
+      bool any_width = name.back() == '*';
+      if (any_width) name.pop_back();
       if (sections.count(name)) internal_error("shaders/lib has two sections " + name);
       current = &sections[name];
+      current->any_width = any_width;
       std::istringstream needs(line.substr(colon + 1));
       std::string need;
       while (needs >> need) current->needs.push_back(need);
@@ -206,27 +227,59 @@ std::string replace_all(std::string s, const std::string& what, const std::strin
   return s;
 }
 
+// The section of that name: for "name64" also the one of `name`, if it is for any width of numbers.
+const Section* find_section(const std::string& name) {
+  auto it = sections().find(name);
+  if (it != sections().end()) return &it->second;
+  if (!is_wide_name(name)) return nullptr;
+  it = sections().find(name.substr(0, name.size() - 2));
+  return it != sections().end() && it->second.any_width ? &it->second : nullptr;
+}
+
+std::string expanded(std::string text, bool wide, int width, const std::string& suffix) {
+  auto set = [&](const char* name, const std::string& value) {
+    text = replace_all(std::move(text), std::string("{{") + name + "}}", value);
+  };
+  set("W", suffix);
+  set("F", wgsl_type(wide ? "f64" : "f32", width));
+  set("I", wgsl_type(wide ? "i64" : "i32", width));
+  set("U", wgsl_type(wide ? "u64" : "u32", width));
+  set("F32", wgsl_type("f32", width));
+  set("I32", wgsl_type("i32", width));
+  set("U32", wgsl_type("u32", width));
+  set("F64", wgsl_type("f64", width));
+  set("WIDTH", std::to_string(width));
+  set("B", wgsl_type("bool", width));
+  set("BITS", wide ? "64" : "32");
+  set("LAST", wide ? "63" : "31");
+  set("SIGN", wide ? "0x8000000000000000lu" : "0x80000000u");
+  set("MAGNITUDE", wide ? "0x7ffffffffffffffflu" : "0x7fffffffu");
+  set("INF", wide ? "0x7ff0000000000000lu" : "0x7f800000u");
+  set("ONE", wide ? "0x3ff0000000000000lu" : "0x3f800000u");
+  set("ANY", width == 1 ? "" : "any");
+  set("ALL", width == 1 ? "" : "all");
+  set("MAXSTART", width == 1 ? "start" : "max(max(start.x, start.y), max(start.z, start.w))");
+  return text;
+}
+
 void append_section(const std::string& name, int width,
                     std::vector<std::pair<std::string, int>>& done, std::string& out) {
   std::pair<std::string, int> key{name, width};
   if (std::find(done.begin(), done.end(), key) != done.end()) return;
   done.push_back(key);
-  auto it = sections().find(name);
-  if (it == sections().end()) internal_error("shaders/lib has no section " + name);
-  for (const std::string& need : it->second.needs) append_section(need, width, done, out);
-  std::string text = it->second.text;
-  text = replace_all(text, "{{W}}", std::to_string(width));
-  text = replace_all(text, "{{F}}", wgsl_type("f32", width));
-  text = replace_all(text, "{{I}}", wgsl_type("i32", width));
-  text = replace_all(text, "{{U}}", wgsl_type("u32", width));
-  text = replace_all(text, "{{B}}", wgsl_type("bool", width));
-  text = replace_all(text, "{{ANY}}", width == 1 ? "" : "any");
-  text = replace_all(text, "{{ALL}}", width == 1 ? "" : "all");
-  out += replace_all(text, "{{MAXSTART}}",
-                     width == 1 ? "start" : "max(max(start.x, start.y), max(start.z, start.w))");
+  const Section* section = find_section(name);
+  if (!section) internal_error("shaders/lib has no section " + name);
+  bool derived = !sections().count(name);
+  for (const std::string& need : section->needs)
+    append_section(derived ? need + "64" : need, width, done, out);
+  out += expanded(section->text, is_wide_name(name), width, function_suffix(name, width));
 }
 
 }  // namespace
+
+bool library_has(const std::string& section) {
+  return find_section(section) != nullptr;
+}
 
 std::string library(const std::vector<std::pair<std::string, int>>& functions) {
   std::string out;

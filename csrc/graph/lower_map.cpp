@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "graph/codegen.h"
+#include "graph/storage.h"
 #include "kernels/template.h"
 
 namespace wgt::graph {
@@ -58,14 +59,14 @@ class MapLowering {
     choose_form();
   }
 
-  // Bool results are packed: a thread must own whole words.
-  bool has_bool_output() const {
+  // A thread must own whole words.
+  bool has_packed_output() const {
     return std::any_of(k_.group.outputs.begin(), k_.group.outputs.end(),
-                       [&](int o) { return is_bool(c_.g.node_of(o)->dtype); });
+                       [&](int o) { return is_packed(c_.g.node_of(o)->dtype); });
   }
 
   void choose_form() {
-    bool packed = has_bool_output();
+    bool packed = has_packed_output();
     bool overrun = assign_ < 0;
     if (space_.can_vectorize(0, overrun, packed)) {
       width_ = 4;
@@ -172,23 +173,24 @@ class MapLowering {
     Layout all = dense(k_.group.space[0]);
     space_.begin();
     std::string stores, result;
-    int bools = 0;
+    int packed = 0;
     for (int o : k_.group.outputs) {
       bool assigned = o == assign_;
       std::string name =
           assigned ? space_.emit(source_.value, source_.layout) : space_.emit(o, all);
-      if (quad_ && is_bool(c_.g.node_of(o)->dtype)) {
-        stores += space_.emit_word_store(o, "unit * 4u", "w" + std::to_string(bools));
-        result += (bools ? ", " : "") + name;
-        ++bools;
+      DType t = c_.g.node_of(o)->dtype;
+      if (quad_ && is_packed(t)) {
+        stores += space_.emit_word_store(o, "unit * 4u", "raw" + std::to_string(packed));
+        result += (packed ? ", " : "") + encode(k_, t, name, 1);
+        ++packed;
       } else {
         space_.emit_store(o, name);
       }
     }
-    vars.set("BOOLS", int64_t{bools});
+    vars.set("PACKED", int64_t{packed});
     vars.set("STORES", stores);
     std::string text = space_.take_body();
-    return quad_ ? text + "  return Bools(" + result + ");\n" : text;
+    return quad_ ? text + "  return Items(" + result + ");\n" : text;
   }
 
   LowerContext& c_;

@@ -162,7 +162,7 @@ class ReduceLowering {
     Grid grid = cut(axes, limit, bytes);
     if (grid[1].size() == 1) return grid;
     // Two words for each output and range; many outputs have one split in a range.
-    staging = 2 * Accumulator::kWordBytes * static_cast<int64_t>(grid[1].size() + 1);
+    staging = Accumulator::kMostBytes * static_cast<int64_t>(grid[1].size() + 1);
     return cut(axes, limit, bytes);
   }
 
@@ -210,7 +210,7 @@ class ReduceLowering {
       k.bind_window(staging.value, access, {0, words - 1});
     else
       k.bind(staging.value, access);
-    return static_cast<uint64_t>(words) * Accumulator::kWordBytes;
+    return static_cast<uint64_t>(words * info(acc.part()).size);
   }
 
   std::string load_header(const Accumulator& acc, int width) const {
@@ -259,11 +259,9 @@ class ReduceLowering {
       }
       flags += std::string(flags.empty() ? "" : " | ") + "select(0u, " + std::to_string(1u << bit) +
                "u, " + name + ")";
-      std::string word;
-      for (int j = 0; j < 4; ++j)
-        word += std::string(j ? " | " : "") + "(((f" + std::to_string(j) + " >> " +
-                std::to_string(bit) + "u) & 1u) << " + std::to_string(8 * j) + "u)";
-      words_ += out.emit_word_store(o, "o", word);
+      std::string raw = "raw" + std::to_string(bit);
+      words_ += "    let " + raw + " = (vec4<u32>(f0, f1, f2, f3) >> vec4<u32>(" +
+                std::to_string(bit) + "u)) & vec4<u32>(1u);\n" + out.emit_word_store(o, "o", raw);
       ++bit;
     }
     return text + out.take_body() + (flags_ ? "  return " + flags + ";\n}\n" : "}\n");

@@ -132,7 +132,8 @@ class ScanLowering {
     Step step;
     if (stage > 0) functions += totals_access(code.k, acc, part, stage);
     if (stage == 1 && part[0].begin == 0 && part[1].begin == 0)
-      step.outputs = {{totals_, static_cast<uint64_t>(rows_ * form_.splits * 4), -1}};
+      step.outputs = {
+          {totals_, static_cast<uint64_t>(rows_ * form_.splits * info(node_->dtype).size), -1}};
     if (stage != 1) {
       functions +=
           "fn emit(o: u32, r: u32, v: " + ty + ") {\n" + output_body(code.k, code.out, id_) + "}\n";

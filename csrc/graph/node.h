@@ -61,7 +61,7 @@ struct Node : RefCounted {
   Dims shape;
   Layout layout;                // leaf, view, assign
   uint32_t axes = 0;            // reduce: bit mask of the input's axes
-  uint32_t bits = 0, step = 0;  // fill, iota
+  uint64_t bits = 0, step = 0;  // fill, iota: in the compute form
   NodeRef inputs[3];
   rt::BufferRef buffer;  // leaf
   Engine* engine = nullptr;

@@ -1,6 +1,9 @@
 #include "graph/ops.h"
 
+#include <string>
+
 #include "base/errors.h"
+#include "graph/codegen.h"
 
 namespace wgt::graph {
 
@@ -30,6 +33,17 @@ int find_op(std::string_view name) {
   return -1;
 }
 
+// Whether the row takes the dtype; in 64 bits, whether the library has the functions too.
+bool is_defined(OpId op, DType compute) {
+  std::string_view text = op_info(op).wgsl[static_cast<int>(info(compute).kind)];
+  if (text.empty() || !is_wide(compute)) return !text.empty();
+  for (size_t at = text.find('@'); at != text.npos; at = text.find('@', at + 1)) {
+    std::string name(text.substr(at + 1, text.find('(', at) - at - 1));
+    if (!library_has(name + "64")) return false;
+  }
+  return true;
+}
+
 OpTypes op_types(OpId op, DType common) {
   const OpInfo& o = op_info(op);
   OpTypes t{common, common};
@@ -52,7 +66,7 @@ OpTypes op_types(OpId op, DType common) {
       break;
   }
   if (o.rule == Rule::predicate && is_bool(common)) t.compute = DType::uint32;
-  if (!*o.wgsl[static_cast<int>(info(t.compute).kind)])
+  if (!is_defined(op, t.compute))
     raise(ErrorKind::dtype,
           std::string("[") + o.name + "] is not defined for " + info(common).name);
   return t;

@@ -48,6 +48,9 @@ const OpInfo& op_info(OpId op);
 /// The row of that name, or -1.
 int find_op(std::string_view name);
 
+/// Whether the operation computes in this dtype.
+bool is_defined(OpId op, DType compute);
+
 struct OpTypes {
   DType compute;  // operands are cast to it (but for where's condition)
   DType result;

@@ -73,10 +73,13 @@ Tensor arange(graph::Engine& e, double start, double stop, double step, DType dt
     raise(ErrorKind::unsupported, "[arange] has 2^32 elements or more: " + values());
   int64_t n = count > 0 ? static_cast<int64_t>(count) : 0;
   if (is_bool(dtype)) raise(ErrorKind::dtype, "[arange] is not defined for bool");
+  DType wide = unpacked(dtype);
   rt::Lock lock = e.lock();
   e.device().check();
   if (n == 0) return Tensor(e.fill(dtype, Dims{0}, 0));
-  return Tensor(e.iota(dtype, n, scalar_bits(dtype, start), scalar_bits(dtype, step)));
+  Tensor whole(e.iota(wide, n, scalar_bits(wide, start), scalar_bits(wide, step)));
+  lock.unlock();
+  return astype(whole, dtype);
 }
 
 Tensor eye(graph::Engine& e, int64_t n, int64_t m, int64_t k, DType dtype) {

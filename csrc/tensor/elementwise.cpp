@@ -12,26 +12,27 @@ using graph::Rule;
 
 namespace {
 
-uint32_t bits_of(const char* op, DType t, const Scalar& s) {
+uint64_t bits_of(const char* op, DType t, const Scalar& s) {
+  if (!is_integer(t) || s.kind == Kind::b)
+    return s.kind == Kind::f || s.kind == Kind::u ? scalar_bits(t, s.f) : scalar_bits_int(t, s.i);
   if (s.kind == Kind::f) {
-    double low = t == DType::int32 ? -2147483649.0 : -1.0,
-           high = t == DType::int32 ? 2147483648.0 : 4294967296.0;
-    if (is_integer(t) && !(s.f > low && s.f < high))
+    double low = static_cast<double>(least_integer(t)) - 1.0,
+           high = static_cast<double>(largest_integer(t)) + 1.0;
+    bool below = is_wide(t) && info(t).kind == Kind::i ? s.f < low : s.f <= low;
+    if (std::isnan(s.f) || below || s.f >= high)
       raise(std::isnan(s.f) ? ErrorKind::value : ErrorKind::overflow,
             std::string("[") + op + "] " + std::to_string(s.f) + " cannot become " + info(t).name);
     return scalar_bits(t, s.f);
   }
-  if (is_integer(t) && s.kind != Kind::b) {
-    int64_t low = t == DType::int32 ? std::numeric_limits<int32_t>::min() : 0;
-    int64_t high = t == DType::int32 ? std::numeric_limits<int32_t>::max()
-                                     : std::numeric_limits<uint32_t>::max();
-    if (s.kind == Kind::u || s.i < low || s.i > high)
-      raise(ErrorKind::overflow, std::string("[") + op + "] Python integer " +
-                                     (s.kind == Kind::u ? "above 2^63" : std::to_string(s.i)) +
-                                     " is out of bounds for " + info(t).name);
-  }
-  if (s.kind == Kind::u) return scalar_bits(t, s.f);
-  return scalar_bits_int(t, s.i);
+  bool huge = s.kind == Kind::u;  // above int64's range: only uint64 may hold it
+  bool fits = huge ? t == DType::uint64 && s.i != 0
+                   : s.i >= least_integer(t) &&
+                         (s.i < 0 || static_cast<uint64_t>(s.i) <= largest_integer(t));
+  if (!fits)
+    raise(ErrorKind::overflow, std::string("[") + op + "] Python integer " +
+                                   (huge ? "above 2^63" : std::to_string(s.i)) +
+                                   " is out of bounds for " + info(t).name);
+  return huge ? static_cast<uint64_t>(s.i) : scalar_bits_int(t, s.i);
 }
 
 // The dtype that operands meet in; scalars only lift a kind.
@@ -137,7 +138,7 @@ Tensor copy(const Tensor& t) {
 }
 
 Tensor full(graph::Engine& e, const Dims& shape, const Scalar& value, DType dtype, const char* op) {
-  uint32_t bits = bits_of(op, dtype, value);
+  uint64_t bits = bits_of(op, dtype, value);
   rt::Lock lock = e.lock();
   e.device().check();
   return Tensor(e.fill(dtype, shape, bits));

@@ -162,7 +162,8 @@ Tensor matmul(const Tensor& a0, const Tensor& b0) {
           "[matmul] shapes " + to_string(a0.shape()) + " and " + to_string(b0.shape()) +
               " do not match: " + std::to_string(a.shape().back()) + " columns against " +
               std::to_string(b.shape()[b.rank() - 2]) + " rows");
-  Tensor r = product_of(astype(a, t), astype(b, t));
+  DType wide = unpacked(t);  // 16-bit floats are summed in float32
+  Tensor r = astype(product_of(astype(a, wide), astype(b, wide)), t);
   std::vector<int64_t> drop;
   if (a0.rank() == 1) drop.push_back(r.rank() - 2);
   if (b0.rank() == 1) drop.push_back(r.rank() - 1);

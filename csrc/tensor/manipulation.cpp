@@ -29,20 +29,20 @@ Scalar truth(const Scalar& s) {
   return {Kind::i, set ? 1.0 : 0.0, set ? 1 : 0};
 }
 
-// Bools share words, so that two pieces may meet in one: they are placed in a 32-bit form.
-Tensor place_bools(Engine& e, const Dims& shape, std::vector<Piece> pieces,
-                   const std::optional<Scalar>& fill, const char* op) {
-  for (Piece& p : pieces) p.value = astype(astype(p.value, DType::bool_), DType::uint32);
-  std::optional<Scalar> bit;
-  if (fill) bit = truth(*fill);
-  return astype(place(e, shape, DType::uint32, pieces, bit, op), DType::bool_);
+// Small items share words, so that two pieces may meet in one: they are placed in a 32-bit form.
+Tensor place_unpacked(Engine& e, const Dims& shape, DType dtype, std::vector<Piece> pieces,
+                      const std::optional<Scalar>& fill, const char* op) {
+  for (Piece& p : pieces) p.value = astype(astype(p.value, dtype), unpacked(dtype));
+  std::optional<Scalar> number = fill;
+  if (fill && is_bool(dtype)) number = truth(*fill);
+  return astype(place(e, shape, unpacked(dtype), pieces, number, op), dtype);
 }
 
 }  // namespace
 
 Tensor place(Engine& e, const Dims& shape, DType dtype, const std::vector<Piece>& pieces,
              const std::optional<Scalar>& fill, const char* op) {
-  if (is_bool(dtype) && !pieces.empty()) return place_bools(e, shape, pieces, fill, op);
+  if (is_packed(dtype) && !pieces.empty()) return place_unpacked(e, shape, dtype, pieces, fill, op);
   Tensor out = fill ? full(e, shape, *fill, dtype, op) : empty(e, shape, dtype);
   for (const Piece& p : pieces) {
     if (p.value.size() == 0) continue;

@@ -52,8 +52,19 @@ Tensor with_kept_axes(const Tensor& r, const Dims& shape, uint32_t mask) {
   return reshape(r, kept);
 }
 
+// Small items are folded in 32 bits, 16-bit floats in float32.
+Tensor widened(const Tensor& t) {
+  return is_bool(t.dtype()) ? t : astype(t, unpacked(t.dtype()));
+}
+
 Tensor as_float(const Tensor& t) {
-  return is_float(t.dtype()) ? t : astype(t, DType::float32);
+  return is_float(t.dtype()) ? widened(t) : astype(t, DType::float32);
+}
+
+// A float result in the operand's own dtype.
+Tensor narrowed(const Tensor& r, const Tensor& operand) {
+  bool small = is_float(operand.dtype()) && is_packed(operand.dtype()) && is_float(r.dtype());
+  return small ? astype(r, operand.dtype()) : r;
 }
 
 uint32_t mask_of(const char* op, const std::optional<std::vector<int64_t>>& axes, int rank) {
@@ -70,7 +81,7 @@ int64_t count_over(const Tensor& t, uint32_t mask) {
 Tensor operand_of(const Rule& rule, const Tensor& t) {
   switch (rule.takes) {
     case Takes::sums:
-      return is_bool(t.dtype()) ? astype(t, DType::int32) : t;
+      return is_bool(t.dtype()) ? astype(t, DType::int32) : widened(t);
     case Takes::floats:
       return as_float(t);
     case Takes::truth: {
@@ -78,7 +89,7 @@ Tensor operand_of(const Rule& rule, const Tensor& t) {
       return rule.op == ReduceOp::sum ? astype(truth, DType::int32) : truth;
     }
     default:
-      return t;
+      return widened(t);
   }
 }
 
@@ -135,6 +146,7 @@ Tensor reduce(const char* name, const Tensor& t, const std::optional<std::vector
   if (words) r = astype(r, DType::bool_);
   if (std::string_view(name) == "mean")
     r = elementwise(OpId::divide, {r, Scalar{Kind::f, static_cast<double>(count_over(t, mask))}});
+  r = rule.takes == Takes::numbers && !is_bool(t.dtype()) ? astype(r, t.dtype()) : narrowed(r, t);
   return keepdims ? with_kept_axes(r, t.shape(), mask) : r;
 }
 
@@ -151,6 +163,7 @@ Tensor variance(const char* name, const Tensor& t, const std::optional<std::vect
   Tensor squares = reduce_axes(name, ReduceOp::deviations, 0, difference, mask);
   Tensor r =
       elementwise(OpId::divide, {squares, Scalar{Kind::f, std::max(count - correction, 0.0)}});
+  r = narrowed(r, t);
   return keepdims ? with_kept_axes(r, t.shape(), mask) : r;
 }
 
@@ -175,6 +188,7 @@ Tensor softmax_of_long_rows(const Tensor& x, bool logarithm) {
 // One kernel where it can be.
 Tensor softmax_of_rows(const Tensor& rows, bool logarithm) {
   graph::Engine& e = rows.engine();
+  if (is_wide(rows.dtype())) return softmax_of_long_rows(rows, logarithm);
   if (above_binding(e, rows.size())) {
     if (above_binding(e, rows.shape().back())) return softmax_of_long_rows(rows, logarithm);
     rt::Lock lock = e.lock();
@@ -191,12 +205,12 @@ Tensor softmax_of_rows(const Tensor& rows, bool logarithm) {
 Tensor softmax(const Tensor& t, int64_t axis, bool logarithm) {
   int a = normalize_axis(logarithm ? "log_softmax" : "softmax", axis, t.rank());
   Tensor in = as_float(t);
-  if (in.size() == 0) return in;
+  if (in.size() == 0) return narrowed(in, t);
   std::vector<int64_t> order(static_cast<size_t>(t.rank()));
   std::iota(order.begin(), order.end(), 0);
   std::swap(order[static_cast<size_t>(a)], order.back());  // its own inverse
   bool last = a == t.rank() - 1;
-  Tensor r = softmax_of_rows(last ? in : permute(in, order), logarithm);
+  Tensor r = narrowed(softmax_of_rows(last ? in : permute(in, order), logarithm), t);
   return last ? r : permute(r, order);
 }
 

@@ -28,7 +28,7 @@ Tensor scan(const char* name, const Tensor& t0, std::optional<int64_t> axis, boo
   int a = normalize_axis(name, axis.value_or(0), t.rank());
   ReduceOp op = op_of(name);
   bool extremum = op == ReduceOp::max || op == ReduceOp::min;
-  Tensor in = is_bool(t.dtype()) ? astype(t, DType::int32) : t;
+  Tensor in = is_bool(t.dtype()) ? astype(t, DType::int32) : astype(t, unpacked(t.dtype()));
   std::vector<int64_t> order(static_cast<size_t>(t.rank()));
   std::iota(order.begin(), order.end(), 0);
   std::swap(order[static_cast<size_t>(a)], order.back());  // its own inverse
@@ -42,7 +42,7 @@ Tensor scan(const char* name, const Tensor& t0, std::optional<int64_t> axis, boo
                ? t.engine().fill(in.dtype(), shape, scalar_bits(in.dtype(), op == ReduceOp::prod))
                : t.engine().scan(op, rows.node(), shape));
   lock.unlock();
-  if (extremum) r = astype(r, t.dtype());
+  if (extremum || is_float(t.dtype())) r = astype(r, t.dtype());
   return last ? r : permute(r, order);
 }
 

@@ -31,7 +31,7 @@ class Tensor {
 struct Scalar {
   Kind kind = Kind::f;  // b, i, u (an int above int64's range) or f
   double f = 0;
-  int64_t i = 0;
+  int64_t i = 0;  // of kind u: the bits where 64 of them hold it, else 0
 };
 
 using Operand = std::variant<Tensor, Scalar>;

@@ -170,16 +170,13 @@ Tensor index(const Tensor& t, const std::vector<IndexItem>& items) {
 Tensor index_assign(const Tensor& t, const std::vector<IndexItem>& items, const Operand& value) {
   check_rank("setitem", result_rank(items));
   Engine& e = t.engine();
-  if (is_bool(t.dtype())) {
-    // Bools share words; single elements are written in a 32-bit form.
-    Tensor wide = astype(t, DType::uint32);
-    Operand v = value;
-    if (auto* s = std::get_if<Scalar>(&value))
-      v = Scalar{Kind::i, 0,
-                 (s->kind == Kind::f || s->kind == Kind::u ? s->f != 0 : s->i != 0) ? 1 : 0};
-    else
-      v = astype(astype(std::get<Tensor>(value), DType::bool_), DType::uint32);
-    return astype(index_assign(wide, items, v), DType::bool_);
+  if (is_packed(t.dtype())) {
+    // Small items share words; single ones are written in a 32-bit form.
+    DType wide = unpacked(t.dtype());
+    Tensor v = std::holds_alternative<Tensor>(value)
+                   ? astype(std::get<Tensor>(value), t.dtype())
+                   : full(e, Dims(), std::get<Scalar>(value), t.dtype(), "setitem");
+    return astype(index_assign(astype(t, wide), items, astype(v, wide)), t.dtype());
   }
   Dims shape;
   Layout layout;

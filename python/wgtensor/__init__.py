@@ -24,14 +24,23 @@ from wgtensor._core import (
 from wgtensor._dtypes import (
     DTYPES,
     DType,
+    bfloat16,
     can_cast,
     finfo,
+    float16,
     float32,
+    float64,
     iinfo,
+    int8,
+    int16,
     int32,
+    int64,
     isdtype,
     result_type,
+    uint8,
+    uint16,
     uint32,
+    uint64,
 )
 from wgtensor._dtypes import bool_ as bool
 
@@ -169,6 +178,15 @@ __version__ = _core.__version__
 newaxis = None
 
 __all__ = [
+    "uint8",
+    "uint64",
+    "uint16",
+    "int8",
+    "int64",
+    "int16",
+    "float64",
+    "float16",
+    "bfloat16",
     "DType",
     "DTypeError",
     "Device",

@@ -15,7 +15,16 @@ from wgtensor._core import (
     Tensor,
     UnsupportedError,
 )
-from wgtensor._dtypes import DType, float32, int32, result_type, supported, to_dtype
+from wgtensor._dtypes import (
+    DType,
+    bool_,
+    float32,
+    int32,
+    result_type,
+    supported,
+    to_dtype,
+    uint32,
+)
 
 #: a tensor, a Python or NumPy scalar, nested sequences of them, or anything np.asarray takes
 ArrayLike: TypeAlias = Any
@@ -24,6 +33,7 @@ DeviceLike: TypeAlias = Device | str | int | None
 
 _SCALARS = (bool, int, float, np.generic)
 _SEQUENCES = (list, tuple)
+_WEAK = {"bool": bool_, "uint32": uint32}  # of NumPy's scalars; the others become the defaults
 _WHOLE = {int, bool, range, list, tuple}
 
 
@@ -155,7 +165,7 @@ def _host_array(op: str, obj: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
     """`obj` as an array of a supported dtype in native byte order; nothing is narrowed unasked."""
     a = _read(op, obj)
     weak = _is_weak(obj)
-    if a.dtype.kind not in "biuf":
+    if a.dtype.kind not in "biuf" and supported(a.dtype) is None:
         if a.dtype.kind == "O" and weak and _leaf_types([obj]) <= _WHOLE:
             raise OverflowError(f"[{op}] Python integers that fit no dtype: {_start(obj)}")
         raise DTypeError(
@@ -189,7 +199,7 @@ def _nearest(dtype: np.dtype[Any]) -> str:
 def _from_numbers(op: str, a: np.ndarray[Any, Any], dtype: DType | None) -> np.ndarray[Any, Any]:
     """Python numbers in the dtype asked for, or else in the default dtype of their kind."""
     if dtype is None:
-        dtype = supported(a.dtype) or (float32 if a.dtype.kind == "f" else int32)
+        dtype = _WEAK.get(a.dtype.name) or (float32 if a.dtype.kind == "f" else int32)
     return _cast(op, a, dtype)
 
 

@@ -13,14 +13,26 @@ from wgtensor._core import DTypeError, Tensor
 class DType:
     """A dtype: ``name``, ``itemsize`` in bytes, NumPy's letter for its ``kind``, ``numpy``."""
 
-    __slots__ = ("_code", "itemsize", "kind", "name", "numpy")
+    __slots__ = ("_code", "itemsize", "kind", "name")
 
-    def __init__(self, code: int, name: str, numpy: type) -> None:
+    def __init__(self, code: int, name: str, itemsize: int) -> None:
         self._code = code
         self.name = name
-        self.numpy: np.dtype[Any] = np.dtype(numpy)
-        self.itemsize = self.numpy.itemsize
-        self.kind = self.numpy.kind
+        self.itemsize = itemsize
+        self.kind = "f" if name == "bfloat16" else np.dtype(name).kind
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """NumPy's dtype; bfloat16's is of the package ml_dtypes: DTypeError where it is missing."""
+        if self.name != "bfloat16":
+            return np.dtype(self.name)
+        try:
+            import ml_dtypes
+        except ImportError:
+            raise DTypeError(
+                "[dtype] bfloat16 arrays in NumPy need ml_dtypes: pip install 'wgtensor[io]'"
+            ) from None
+        return np.dtype(ml_dtypes.bfloat16)
 
     def __repr__(self) -> str:
         return f"wgtensor.{self.name}"
@@ -37,22 +49,47 @@ class DType:
         if other is None:
             return False
         try:
-            return bool(self.numpy == np.dtype(other))  # type: ignore[call-overload]
+            return np.dtype(other).name == self.name  # type: ignore[call-overload, no-any-return]
         except (TypeError, ValueError):
-            return False
+            return other == self.name
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return (to_dtype, (self.name,))
 
 
-bool_ = DType(0, "bool", np.bool_)
-int32 = DType(1, "int32", np.int32)
-uint32 = DType(2, "uint32", np.uint32)
-float32 = DType(3, "float32", np.float32)
-
+_SIZES = {
+    "bool": 1,
+    "int8": 1,
+    "int16": 2,
+    "int32": 4,
+    "int64": 8,
+    "uint8": 1,
+    "uint16": 2,
+    "uint32": 4,
+    "uint64": 8,
+    "float16": 2,
+    "bfloat16": 2,
+    "float32": 4,
+    "float64": 8,
+}
 #: every dtype, by the core's code
-DTYPES = (bool_, int32, uint32, float32)
-_BY_NUMPY = {d.numpy: d for d in DTYPES}
+DTYPES = tuple(DType(code, name, size) for code, (name, size) in enumerate(_SIZES.items()))
+(
+    bool_,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    float16,
+    bfloat16,
+    float32,
+    float64,
+) = DTYPES
+_BY_NAME = {d.name: d for d in DTYPES}
 _PYTHON = {bool: bool_, int: int32, float: float32}
 _KINDS = {
     "bool": "b",
@@ -67,7 +104,7 @@ _KINDS = {
 
 def supported(dtype: np.dtype[Any]) -> DType | None:
     """The DType of a NumPy dtype, or None."""
-    return _BY_NUMPY.get(dtype)
+    return _BY_NAME.get(dtype.name)
 
 
 def to_dtype(dtype: Any) -> DType:
@@ -77,6 +114,8 @@ def to_dtype(dtype: Any) -> DType:
     """
     if isinstance(dtype, DType):
         return dtype
+    if isinstance(dtype, str) and dtype in _BY_NAME:
+        return _BY_NAME[dtype]
     found = _PYTHON.get(dtype) if isinstance(dtype, type) else None
     if found is None and dtype is not None:
         try:
@@ -156,6 +195,10 @@ def finfo(type: Any, /) -> np.finfo[Any]:
     d = type.dtype if isinstance(type, Tensor) else to_dtype(type)
     if d.kind != "f":
         raise DTypeError(f"[finfo] {d} is no float")
+    if d.name == "bfloat16":
+        import ml_dtypes
+
+        return ml_dtypes.finfo(d.numpy)  # type: ignore[no-any-return]
     return np.finfo(d.numpy)
 
 

@@ -304,3 +304,8 @@ fn lerp_{{W}}(start: {{F}}, end: {{F}}, w: {{F}}) -> {{F}} {
   let e = select(b, clamp(b, {{F}}(-1.0), {{F}}(1.0)), isinf_{{W}}(a) & isfinite_{{W}}(b));
   return select(v * s + w * e, r, isfinite_{{W}}(d));
 }
+
+//@ div_f64:
+fn div_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
+  return a / b;
+}

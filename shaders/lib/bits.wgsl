@@ -1,34 +1,36 @@
 // Comparisons, choices that keep NaN, bits and casts. Each section starts with `//@ name: sections it needs` and is expanded at vector
 // width 1 or 4: F I U B are the types, the functions' names end in the width. Compilers may contract a * b + c.
+// A section with a star is also one of 64-bit numbers, with that as its name's end: F I U then have 64 bits, and F32
+// I32 U32 never do; BITS LAST SIGN MAGNITUDE INF ONE are the numbers' width, that less one, and masks.
 
-//@ isnan:
+//@ isnan*:
 // Comparison of bits: compilers fold v != v to false.
 fn isnan_{{W}}(x: {{F}}) -> {{B}} {
-  return (bitcast<{{U}}>(x) & {{U}}(0x7fffffffu)) > {{U}}(0x7f800000u);
+  return (bitcast<{{U}}>(x) & {{U}}({{MAGNITUDE}})) > {{U}}({{INF}});
 }
 
-//@ isinf:
+//@ isinf*:
 fn isinf_{{W}}(x: {{F}}) -> {{B}} {
-  return (bitcast<{{U}}>(x) & {{U}}(0x7fffffffu)) == {{U}}(0x7f800000u);
+  return (bitcast<{{U}}>(x) & {{U}}({{MAGNITUDE}})) == {{U}}({{INF}});
 }
 
-//@ isfinite:
+//@ isfinite*:
 fn isfinite_{{W}}(x: {{F}}) -> {{B}} {
-  return (bitcast<{{U}}>(x) & {{U}}(0x7fffffffu)) < {{U}}(0x7f800000u);
+  return (bitcast<{{U}}>(x) & {{U}}({{MAGNITUDE}})) < {{U}}({{INF}});
 }
 
-//@ ne_f: isnan
+//@ ne_f*: isnan
 fn ne_f_{{W}}(a: {{F}}, b: {{F}}) -> {{B}} {
   return (a != b) | isnan_{{W}}(a) | isnan_{{W}}(b);
 }
 
-//@ order_key:
+//@ order_key*:
 // Integers in the order of the floats, -0 below 0, denormals told apart. The same steps lead back.
 fn order_key_{{W}}(b: {{I}}) -> {{I}} {
-  return select(b, b ^ {{I}}(0x7fffffff), b < {{I}}(0));
+  return select(b, b ^ bitcast<{{I}}>({{U}}({{MAGNITUDE}})), b < {{I}}(0));
 }
 
-//@ max_nan: order_key isnan
+//@ max_nan*: order_key isnan
 // NaN wins, and 0 over -0.
 fn max_nan_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
   let m = max(order_key_{{W}}(bitcast<{{I}}>(a)), order_key_{{W}}(bitcast<{{I}}>(b)));
@@ -36,34 +38,34 @@ fn max_nan_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
   return select(select(r, b, isnan_{{W}}(b)), a, isnan_{{W}}(a));
 }
 
-//@ min_nan: order_key isnan
+//@ min_nan*: order_key isnan
 fn min_nan_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
   let m = min(order_key_{{W}}(bitcast<{{I}}>(a)), order_key_{{W}}(bitcast<{{I}}>(b)));
   let r = bitcast<{{F}}>(order_key_{{W}}(m));
   return select(select(r, b, isnan_{{W}}(b)), a, isnan_{{W}}(a));
 }
 
-//@ fmax_f: max_nan isnan
+//@ fmax_f*: max_nan isnan
 // NaN loses.
 fn fmax_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
   return select(select(max_nan_{{W}}(a, b), a, isnan_{{W}}(b)), b, isnan_{{W}}(a));
 }
 
-//@ fmin_f: min_nan isnan
+//@ fmin_f*: min_nan isnan
 fn fmin_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
   return select(select(min_nan_{{W}}(a, b), a, isnan_{{W}}(b)), b, isnan_{{W}}(a));
 }
 
-//@ relu_f: isnan
+//@ relu_f*: isnan
 // Compilers make a plain select a maximum, and lose NaN.
 fn relu_f_{{W}}(x: {{F}}) -> {{F}} {
   return select(max(x, {{F}}(0.0)), x, isnan_{{W}}(x));
 }
 
-//@ sign_f: isnan
+//@ sign_f*: isnan
 fn sign_f_{{W}}(x: {{F}}) -> {{F}} {
   // Of bits: llvmpipe makes selects of 0 and +-1 its own sign, which gives -0 at 0.
-  let one = bitcast<{{F}}>((bitcast<{{U}}>(x) & {{U}}(0x80000000u)) | {{U}}(0x3f800000u));
+  let one = bitcast<{{F}}>((bitcast<{{U}}>(x) & {{U}}({{SIGN}})) | {{U}}({{ONE}}));
   return select(select(one, {{F}}(0.0), x == {{F}}(0.0)), x, isnan_{{W}}(x));
 }
 
@@ -82,14 +84,14 @@ fn min_key_{{W}}(x: {{F}}) -> {{U}} {
   return max_key_{{W}}(bitcast<{{F}}>(bitcast<{{U}}>(x) ^ {{U}}(0x80000000u)));
 }
 
-//@ signbit:
+//@ signbit*:
 fn signbit_{{W}}(x: {{F}}) -> {{B}} {
-  return bitcast<{{U}}>(x) >= {{U}}(0x80000000u);
+  return bitcast<{{U}}>(x) >= {{U}}({{SIGN}});
 }
 
-//@ copysign:
+//@ copysign*:
 fn copysign_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
-  return bitcast<{{F}}>((bitcast<{{U}}>(a) & {{U}}(0x7fffffffu)) | (bitcast<{{U}}>(b) & {{U}}(0x80000000u)));
+  return bitcast<{{F}}>((bitcast<{{U}}>(a) & {{U}}({{MAGNITUDE}})) | (bitcast<{{U}}>(b) & {{U}}({{SIGN}})));
 }
 
 //@ heaviside: isnan
@@ -149,4 +151,44 @@ fn f_to_u_{{W}}(x: {{F}}) -> {{U}} {
   let i = {{U}}(clamp(x, {{F}}(0.0), {{F}}(4294967040.0)));
   let large = select(i, {{U}}(0xffffffffu), x >= {{F}}(4294967296.0));
   return select(large, {{U}}(0u), isnan_{{W}}(x));
+}
+
+//@ f_to_i64: isnan
+fn f_to_i_{{W}}(x: {{F32}}) -> {{I}} {
+  let i = {{I}}(clamp(x, {{F32}}(-9223372036854775808.0), {{F32}}(9223371487098961920.0)));
+  let large = select(i, {{I}}(0x7fffffffffffffffli), x >= {{F32}}(9223372036854775808.0));
+  return select(large, {{I}}(0), isnan_{{WIDTH}}(x));
+}
+
+//@ f_to_u64: isnan
+fn f_to_u_{{W}}(x: {{F32}}) -> {{U}} {
+  let i = {{U}}(clamp(x, {{F32}}(0.0), {{F32}}(18446742974197923840.0)));
+  let large = select(i, {{U}}(0xfffffffffffffffflu), x >= {{F32}}(18446744073709551616.0));
+  return select(large, {{U}}(0), isnan_{{WIDTH}}(x));
+}
+
+//@ d_to_i64: isnan64
+fn d_to_i_{{W}}(x: {{F}}) -> {{I}} {
+  let i = {{I}}(clamp(x, {{F}}(-9223372036854775808.0), {{F}}(9223372036854774784.0)));
+  let large = select(i, {{I}}(0x7fffffffffffffffli), x >= {{F}}(9223372036854775808.0));
+  return select(large, {{I}}(0), isnan_{{W}}(x));
+}
+
+//@ d_to_u64: isnan64
+fn d_to_u_{{W}}(x: {{F}}) -> {{U}} {
+  let i = {{U}}(clamp(x, {{F}}(0.0), {{F}}(18446744073709549568.0)));
+  let large = select(i, {{U}}(0xfffffffffffffffflu), x >= {{F}}(18446744073709551616.0));
+  return select(large, {{U}}(0), isnan_{{W}}(x));
+}
+
+//@ d_to_i: isnan64
+fn d_to_i_{{W}}(x: {{F64}}) -> {{I}} {
+  let i = {{I}}(clamp(x, {{F64}}(-2147483648.0), {{F64}}(2147483647.0)));
+  return select(i, {{I}}(0), isnan_64_{{W}}(x));
+}
+
+//@ d_to_u: isnan64
+fn d_to_u_{{W}}(x: {{F64}}) -> {{U}} {
+  let i = {{U}}(clamp(x, {{F64}}(0.0), {{F64}}(4294967295.0)));
+  return select(i, {{U}}(0), isnan_64_{{W}}(x));
 }

@@ -1,0 +1,36 @@
+// 16-bit floats in memory. Each section starts with `//@ name: sections it needs` and is expanded at vector width 1
+// or 4: F I U B are the types, the functions' names end in the width.
+
+//@ half_to_float:
+// By bits: unpack2x16float may flush what is denormal in 16 bits.
+fn half_to_float_{{W}}(h: {{U}}) -> {{F}} {
+  let e = (h >> {{U}}(10u)) & {{U}}(31u);
+  let m = h & {{U}}(0x3ffu);
+  let normal = ((e + {{U}}(112u)) << {{U}}(23u)) | (m << {{U}}(13u));
+  let special = {{U}}(0x7f800000u) | (m << {{U}}(13u));
+  let small = bitcast<{{U}}>({{F}}(m) * {{F}}(5.9604644775390625e-8));
+  let magnitude = select(select(normal, special, e == {{U}}(31u)), small, e == {{U}}(0u));
+  return bitcast<{{F}}>(magnitude | ((h & {{U}}(0x8000u)) << {{U}}(16u)));
+}
+
+//@ float_to_half:
+// To the nearest, ties to even; what is too large becomes infinite. Numbers below 2^-14 are rounded to a multiple of
+// 2^-24 by a sum with 1/2, which has that spacing.
+fn float_to_half_{{W}}(x: {{F}}) -> {{U}} {
+  let b = bitcast<{{U}}>(x);
+  let a = b & {{U}}(0x7fffffffu);
+  let normal = (a - {{U}}(0x38000000u) + {{U}}(0xfffu) + ((a >> {{U}}(13u)) & {{U}}(1u))) >> {{U}}(13u);
+  let small = bitcast<{{U}}>(bitcast<{{F}}>(min(a, {{U}}(0x3f000000u))) + {{F}}(0.5)) - {{U}}(0x3f000000u);
+  let nan = {{U}}(0x7e00u) | ((a >> {{U}}(13u)) & {{U}}(0x1ffu));
+  let large = select({{U}}(0x7c00u), nan, a > {{U}}(0x7f800000u));
+  let finite = select(normal, small, a < {{U}}(0x38800000u));
+  return select(finite, large, a >= {{U}}(0x47800000u)) | ((b >> {{U}}(16u)) & {{U}}(0x8000u));
+}
+
+//@ float_to_bfloat:
+fn float_to_bfloat_{{W}}(x: {{F}}) -> {{U}} {
+  let b = bitcast<{{U}}>(x);
+  let near = (b + {{U}}(0x7fffu) + ((b >> {{U}}(16u)) & {{U}}(1u))) >> {{U}}(16u);
+  let nan = (b >> {{U}}(16u)) | {{U}}(0x40u);
+  return select(near, nan, (b & {{U}}(0x7fffffffu)) > {{U}}(0x7f800000u));
+}
