@@ -27,6 +27,13 @@ uint64_t identity_bits(ReduceOp op, DType t) {
   }
 }
 
+bool is_pair(ReduceOp op) {
+  return is_arg(op) || op == ReduceOp::deviations || op == ReduceOp::logsumexp;
+}
+DType part_of(ReduceOp op, DType input) {
+  return is_arg(op) || is_truth(op) ? DType::uint32 : input;
+}
+
 }  // namespace
 
 DType reduced_dtype(ReduceOp op, DType input) {
@@ -34,13 +41,13 @@ DType reduced_dtype(ReduceOp op, DType input) {
 }
 
 Accumulator::Accumulator(KernelCode& k, ReduceOp op, DType input)
-    : k_(k),
-      op_(op),
-      input_(input),
-      part_(is_arg(op) || is_truth(op) ? DType::uint32 : input),
-      pair_(is_arg(op) || op == ReduceOp::deviations || op == ReduceOp::logsumexp) {
+    : k_(k), op_(op), input_(input), part_(part_of(op, input)), pair_(is_pair(op)) {
   identity_[0] = k.constant(part_, identity_bits(op, part_));
   if (pair_) identity_[1] = k.constant(part_, is_arg(op) ? 0xffffffffu : 0);
+}
+
+int64_t Accumulator::bytes(ReduceOp op, DType input) {
+  return (is_pair(op) ? 2 : 1) * info(part_of(op, input)).size;
 }
 
 std::string Accumulator::make(const std::string& first, const std::string& second,

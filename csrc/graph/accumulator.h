@@ -8,7 +8,8 @@ namespace wgt::graph {
 
 class Accumulator {
  public:
-  static constexpr int64_t kMostBytes = 16;  // of one accumulator in memory
+  /// Bytes of one accumulator in memory.
+  static int64_t bytes(ReduceOp op, DType input);
   Accumulator(KernelCode& k, ReduceOp op, DType input);
 
   /// Words of one accumulator in memory, and their dtype.

@@ -162,7 +162,7 @@ class ReduceLowering {
     Grid grid = cut(axes, limit, bytes);
     if (grid[1].size() == 1) return grid;
     // Two words for each output and range; many outputs have one split in a range.
-    staging = Accumulator::kMostBytes * static_cast<int64_t>(grid[1].size() + 1);
+    staging = Accumulator::bytes(node_->reduce, type_) * static_cast<int64_t>(grid[1].size() + 1);
     return cut(axes, limit, bytes);
   }
 
