@@ -187,3 +187,15 @@ def test_other_names() -> None:
         if hasattr(np, name):
             numpy = getattr(np, name)
             assert isinstance(numpy(*[wt.asarray([1])] * numpy.nin), wt.Tensor), name
+
+
+def test_comparisons_with_integers_that_the_dtype_does_not_hold() -> None:
+    """As NumPy: the answer is known, and nothing wraps."""
+    for dtype in ("int8", "uint8", "int32", "uint32"):
+        a = np.array([0, 1, 100], dtype)
+        t = wt.asarray(a)
+        for scalar in (2**40, -(2**40), 300, -300, 2**70, -(2**70)):
+            for f in (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal):
+                ours = getattr(wt, f.__name__)
+                assert ours(t, scalar).tolist() == f(a, scalar).tolist(), (dtype, scalar, f)
+                assert ours(scalar, t).tolist() == f(scalar, a).tolist(), (dtype, scalar, f)

@@ -95,10 +95,43 @@ Prepared prepare(OpId op, std::span<const Operand> args, graph::Engine* engine_o
   return p;
 }
 
+// 1: the scalar is above every number of the integer dtype, -1: below, 0: it may be one.
+int outside(DType t, const Scalar& s) {
+  if (!is_integer(t) || (s.kind != Kind::i && s.kind != Kind::u)) return 0;
+  if (s.kind == Kind::u) return t == DType::uint64 && s.i != 0 ? 0 : s.f > 0 ? 1 : -1;
+  if (s.i < least_integer(t)) return -1;
+  return s.i >= 0 && static_cast<uint64_t>(s.i) > largest_integer(t) ? 1 : 0;
+}
+
+// What comparing with a Python integer that the dtype does not hold gives everywhere, if one is.
+std::optional<bool> foregone(OpId op, std::span<const Operand> args, DType t) {
+  if (op_info(op).rule != Rule::compare) return std::nullopt;
+  for (size_t i = 0; i < args.size(); ++i) {
+    auto* s = std::get_if<Scalar>(&args[i]);
+    int side = s ? outside(t, *s) : 0;
+    if (side == 0) continue;
+    bool first_is_less = (side > 0) == (i == 1);
+    switch (op) {
+      case OpId::equal:
+        return false;
+      case OpId::not_equal:
+        return true;
+      case OpId::less:
+      case OpId::less_equal:
+        return first_is_less;
+      default:
+        return !first_is_less;
+    }
+  }
+  return std::nullopt;
+}
+
 Tensor make_node(OpId op, std::span<const Operand> args, const Prepared& p) {
   const graph::OpInfo& o = op_info(op);
   graph::Engine& e = *p.engine;
   if (numel(p.shape) == 0) return Tensor(e.fill(p.types.result, p.shape, 0));
+  if (auto known = foregone(op, args, p.types.compute))
+    return Tensor(e.fill(p.types.result, p.shape, *known));
   NodeRef in[3];
   for (size_t i = 0; i < args.size(); ++i) {
     DType want = o.rule == Rule::select && i == 0 ? DType::bool_ : p.types.compute;
