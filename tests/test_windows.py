@@ -132,6 +132,26 @@ def test_many_operands(tight: wt.Device, operations: int) -> None:
     near(sum_t, sum_a, ops=operations)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "float16", "int64", "float64"])
+def test_other_dtypes(tight: wt.Device, dtype: str) -> None:
+    wide = np.dtype(dtype).itemsize == 8
+    if wide and not {"int64", "float64"} <= set(tight.features):
+        pytest.skip("no 64-bit numbers here")
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 50, (400, 503)).astype(dtype)
+    u = wt.asarray(y, device=tight)
+    check(u + u, y + y)
+    check(u[:, :-1] * 2, y[:, :-1] * np.dtype(dtype).type(2))
+    check(u[::-1, 1:].copy(), y[::-1, 1:])
+    check(u > 25, y > 25)
+    check(u.max(axis=0), y.max(0))
+    check(u.sum(axis=1), y.sum(1).astype(u.sum(axis=1).dtype.numpy))
+    changed, expected = u.copy(), y.copy()
+    changed[1:, ::2] = 7
+    expected[1:, ::2] = 7
+    check(changed, expected)
+
+
 AXES = [None, 0, 1, (0, 1)]
 
 
