@@ -13,6 +13,14 @@ import wgtensor as wt
 DTYPES = ("float32", "int32", "uint32", "bool")
 
 
+#: what some adapters lack, and the feature of a device that has them
+WIDE = {"int64": "int64", "uint64": "int64", "float64": "float64"}
+
+
+def device_has(dtype: str) -> bool:
+    return dtype not in WIDE or WIDE[dtype] in wt.default_device().features
+
+
 @contextmanager
 def setting(**values: Any) -> Iterator[None]:
     """wt.config with other values, for as long as the block runs."""

@@ -197,6 +197,7 @@ def test_dtypes_compare_with_names_and_numpy() -> None:
         assert d == np.dtype(name)
         assert np.dtype(name) == d.numpy
         assert d != "float64"
+        assert d != np.float64
         assert (d == None) is False  # noqa: E711
         assert d != 3
         assert len({d, name}) == 2 or hash(d) == hash(name)
@@ -214,8 +215,8 @@ def test_dtype_functions() -> None:
     assert wt.result_type(wt.bool, True) == wt.bool
     assert wt.result_type(wt.bool, 1) == wt.int32
     assert wt.result_type(np.float64(2), wt.int32) == wt.float32
-    with pytest.raises(wt.DTypeError, match=r"\[result_type\].*int32.*uint32"):
-        wt.result_type(wt.int32, wt.uint32)
+    with pytest.raises(wt.DTypeError, match=r"\[result_type\].*int32.*uint64"):
+        wt.result_type(wt.int32, wt.uint64)
     with pytest.raises(TypeError, match=r"\[result_type\]"):
         wt.result_type()
     assert wt.can_cast(wt.int32, wt.float32)
@@ -388,11 +389,6 @@ X = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
         (lambda x: -(x > 1), wt.DTypeError, ["[negative]", "bool"]),
         (lambda x: (x > 1) @ (x > 1).T, wt.DTypeError, ["[matmul]", "bool"]),
         (
-            lambda x: x.astype("int32") + wt.ones(3, dtype="uint32"),
-            wt.DTypeError,
-            ["[add]", "int32", "uint32"],
-        ),
-        (
             lambda x: x.astype("int32").__imul__(1.5),
             wt.DTypeError,
             ["[multiply]", "float32", "int32"],
@@ -449,7 +445,7 @@ X = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
         (lambda x: wt.sum(None), wt.DTypeError, ["[sum]", "NoneType"]),
         (lambda x: x + None, TypeError, ["+", "Tensor", "NoneType"]),
         (lambda x: x < "a", TypeError, ["<", "str"]),
-        (lambda x: x + np.ones(3), wt.DTypeError, ["[add]", "float64", "(3,)"]),
+        (lambda x: x + np.ones(3, "c8"), wt.DTypeError, ["[add]", "complex64"]),
     ],
 )
 def test_errors_name_operation_and_values(

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wgtensor as wt
-from helpers import DTYPES, LAYOUTS, dispatches, random_array
+from helpers import DTYPES, LAYOUTS, device_has, dispatches, random_array
 from tolerances import check, near
 
 Array = np.ndarray[Any, Any]
@@ -59,8 +59,11 @@ def test_dtypes_promote(rng: np.random.Generator) -> None:
     check(made, np.concatenate([a, b, a > 0]).astype(np.float32))
     assert wt.stack([wt.asarray(a), wt.asarray(a > 0)]).dtype == wt.int32
     assert wt.concat([wt.asarray(a), [1, 2]]).dtype == wt.int32
-    with pytest.raises(wt.DTypeError):
-        wt.concat([wt.asarray(a), wt.zeros(2, dtype="uint32")])
+    assert wt.concat([wt.asarray([1], dtype="int8"), wt.zeros(2, dtype="uint8")]).dtype == wt.int16
+    if device_has("int64"):
+        assert wt.concat([wt.asarray(a), wt.zeros(2, dtype="uint32")]).dtype == wt.int64
+        with pytest.raises(wt.DTypeError, match=r"\[concat\].*int32.*uint64"):
+            wt.concat([wt.asarray(a), wt.zeros(2, dtype="uint64")])
 
 
 def test_each_piece_is_one_kernel(rng: np.random.Generator) -> None:

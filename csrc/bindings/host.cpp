@@ -13,11 +13,11 @@ namespace {
 constexpr uint64_t kCopyBelow =
     64 << 10;  // bytes; smaller arrays are copied and their staging returned
 
-Tensor from_array(py::array a, py::handle dtype, py::handle device) {
+Tensor from_array(py::array a, py::handle dtype, py::handle device, const std::string& op) {
   DType t = to_dtype(dtype);
   if (a.itemsize() != info(t).size) internal_error("from_array: item size");
   if (a.ndim() > kMaxRank)
-    raise(ErrorKind::shape, "[asarray] an array of " + std::to_string(a.ndim()) +
+    raise(ErrorKind::shape, "[" + op + "] an array of " + std::to_string(a.ndim()) +
                                 " dimensions: tensors have at most " + std::to_string(kMaxRank) +
                                 " dimensions");
   Dims shape, strides;
@@ -27,7 +27,10 @@ Tensor from_array(py::array a, py::handle dtype, py::handle device) {
   }
   graph::Engine& e = to_device(device)->engine();
   const void* data = a.data();
-  return made(unlocked([&] { return from_host(e, t, shape, strides, data); }));
+  return made(unlocked([&] {
+    check_dtype(e, t, op.c_str());
+    return from_host(e, t, shape, strides, data);
+  }));
 }
 
 py::array to_numpy(Tensor t) {
@@ -53,6 +56,7 @@ void init_host(py::module_& m, py::class_<Tensor>& t) {
   t.def("numpy", &to_numpy,
         "The elements as a NumPy array of the caller's own; waits for the work.");
   m.def("from_array", &from_array, py::arg("array"), py::arg("dtype"), py::arg("device"),
+        py::arg("op") = "asarray",
         "Copies a NumPy array of the dtype's own item type to the device.");
   m.def(
       "eval",

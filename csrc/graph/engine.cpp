@@ -96,7 +96,7 @@ void Engine::check_wide(DType dtype, const char* op) {
                                 (is_float(dtype)          ? "float32"
                                  : dtype == DType::uint64 ? "uint32"
                                                           : "int32") +
-                                ", as in asarray(x, dtype=...)");
+                                ", by dtype= or astype()");
 }
 
 NodeRef Engine::make(NodeKind kind, DType dtype, const Dims& shape, const char* op) {

@@ -76,10 +76,12 @@ class Engine {
   /// Frees what died since. [lock]
   void collect();
 
+  /// Raises DTypeError where the adapter lacks a dtype of 64 bits.
+  void check_wide(DType dtype, const char* op);
+
  private:
   Engine() = default;
   friend struct Node;
-  void check_wide(DType dtype, const char* op);
   NodeRef make(NodeKind kind, DType dtype, const Dims& shape, const char* op);
   void set_input(Node& n, int i, const NodeRef& input);
   void enqueue(Node& n);

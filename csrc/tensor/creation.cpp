@@ -55,6 +55,7 @@ Tensor from_host(graph::Engine& e, DType dtype, const Dims& shape, const Dims& s
 }
 
 Tensor empty(graph::Engine& e, const Dims& shape, DType dtype) {
+  check_dtype(e, dtype, "empty");
   rt::Lock lock = e.lock();
   if (numel(shape) == 0) return Tensor(e.fill(dtype, shape, 0));
   return Tensor(e.empty(dtype, shape));
@@ -83,6 +84,7 @@ Tensor arange(graph::Engine& e, double start, double stop, double step, DType dt
 }
 
 Tensor eye(graph::Engine& e, int64_t n, int64_t m, int64_t k, DType dtype) {
+  check_dtype(e, dtype, "eye");
   k = std::clamp(k, -n, m);  // beyond the matrix all are alike
   Tensor rows = expand_dims(
       arange(e, static_cast<double>(k), static_cast<double>(n + k), 1, DType::int32), {1});

@@ -129,6 +129,7 @@ std::optional<bool> foregone(OpId op, std::span<const Operand> args, DType t) {
 Tensor make_node(OpId op, std::span<const Operand> args, const Prepared& p) {
   const graph::OpInfo& o = op_info(op);
   graph::Engine& e = *p.engine;
+  if (is_wide(p.types.compute)) e.check_wide(p.types.compute, o.name);
   if (numel(p.shape) == 0) return Tensor(e.fill(p.types.result, p.shape, 0));
   if (auto known = foregone(op, args, p.types.compute))
     return Tensor(e.fill(p.types.result, p.shape, *known));
@@ -170,10 +171,17 @@ Tensor copy(const Tensor& t) {
   return Tensor(t.engine().map(OpId::copy, t.dtype(), t.shape(), &t.node(), 1));
 }
 
+void check_dtype(graph::Engine& e, DType dtype, const char* op) {
+  if (!is_wide(dtype)) return;
+  rt::Lock lock = e.lock();
+  e.check_wide(dtype, op);
+}
+
 Tensor full(graph::Engine& e, const Dims& shape, const Scalar& value, DType dtype, const char* op) {
   uint64_t bits = bits_of(op, dtype, value);
   rt::Lock lock = e.lock();
   e.device().check();
+  if (is_wide(dtype)) e.check_wide(dtype, op);
   return Tensor(e.fill(dtype, shape, bits));
 }
 

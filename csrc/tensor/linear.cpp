@@ -155,6 +155,7 @@ Tensor matmul(const Tensor& a0, const Tensor& b0) {
                                 " and " + to_string(b0.shape()));
   DType t = promote("matmul", a0.dtype(), b0.dtype());
   if (is_bool(t)) raise(ErrorKind::dtype, "[matmul] is not defined for bool: cast with astype()");
+  check_dtype(a0.engine(), t, "matmul");
   Tensor a = a0.rank() == 1 ? expand_dims(a0, {0}) : a0;
   Tensor b = b0.rank() == 1 ? expand_dims(b0, {1}) : b0;
   if (a.shape().back() != b.shape()[b.rank() - 2])

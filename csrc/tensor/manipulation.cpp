@@ -85,6 +85,7 @@ Tensor concat(const std::vector<Tensor>& parts, int64_t axis, const char* op) {
     if (t.size()) pieces.push_back({t, Layout{Dims(), shape[a]}});
     shape[a] += t.shape()[a];
   }
+  check_dtype(first.engine(), dtype, op);
   if (numel(shape) >= (int64_t{1} << 32))
     raise(ErrorKind::unsupported, std::string("[") + op + "] a result of shape " +
                                       to_string(shape) + " has 2^32 elements or more: split it");

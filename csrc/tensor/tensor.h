@@ -48,6 +48,9 @@ Tensor try_elementwise(graph::OpId op, std::span<const Operand> args);
 Tensor astype(const Tensor& t, DType dtype);
 Tensor copy(const Tensor& t);
 
+/// Raises DTypeError where the adapter lacks the dtype.
+void check_dtype(graph::Engine& e, DType dtype, const char* op);
+
 // Creation.
 Tensor full(graph::Engine& e, const Dims& shape, const Scalar& value, DType dtype,
             const char* op = "full");

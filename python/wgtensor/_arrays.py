@@ -61,7 +61,7 @@ def asarray(
 def from_host(op: str, obj: Any, dtype: DType | None, device: DeviceLike) -> Tensor:
     """A tensor of host data; `op` is the name that errors give."""
     a = _host_array(op, obj, dtype)
-    return _core.from_array(a, to_dtype(a.dtype), device)
+    return _core.from_array(a, to_dtype(a.dtype), device, op)
 
 
 def as_operand(op: str, obj: Any, device: Device | None) -> Any:
