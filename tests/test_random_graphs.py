@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from typing import Any
 
@@ -10,7 +11,10 @@ import pytest
 
 import wgtensor as wt
 from helpers import setting
-from random_programs import Program, disagreement, expected_reads, generate, minimal, run
+from random_programs import Program, disagreement, generate, generate_with_reads, minimal, run
+from random_rows import apply
+from random_values import Unsuitable, Value
+from references import ROWS
 
 GRAPHS = 300
 CHUNK = 10
@@ -29,11 +33,10 @@ def modes_of(seed: int) -> list[dict[str, Any]]:
     return MODES[:2] + [MODES[2 + seed % 3]] * (seed % 5 == 0)
 
 
-def examine(seed: int) -> None:
+def examine(seed: int, modes: list[dict[str, Any]] | None = None) -> None:
     """AssertionError with a program as short as it can be made."""
-    program = generate(seed)
-    reads = expected_reads(program)
-    for mode in modes_of(seed):
+    program, reads = generate_with_reads(seed)
+    for mode in modes or modes_of(seed):
         with setting(**mode):
             trouble = disagreement(program, reads)
             if trouble:
@@ -50,6 +53,44 @@ def report(program: Program, mode: dict[str, Any], trouble: str) -> str:
 def test_graphs(first: int) -> None:
     for seed in range(first, first + CHUNK):
         examine(seed)
+
+
+def test_every_row_is_drawn() -> None:
+    """A new row of the table takes part with no edit here."""
+    drawn = {line.row for seed in range(2 * GRAPHS) for line in generate(seed).lines}
+    assert drawn >= {row.name for row in ROWS}
+
+
+def test_a_seed_gives_the_same_program() -> None:
+    for seed in range(20):
+        assert generate(seed).text() == generate(seed).text()
+
+
+def alive() -> dict[str, int]:
+    """What a device holds after its caches of memory are emptied."""
+    gc.collect()
+    wt.synchronize()
+    wt.default_device().empty_cache()
+    return {name: n for name, n in wt.stats().items() if name.startswith("live_")}
+
+
+def unbounded(before: dict[str, int]) -> dict[str, int]:
+    """What of alive() is more than it was, and more than its cache may keep."""
+    caps = {"live_pipelines": wt.config.max_pipelines, "live_plans": wt.config.max_plans}
+    return {k: n for k, n in alive().items() if n > max(before[k], caps.get(k, 0))}
+
+
+def test_graphs_leave_nothing() -> None:
+    """Buffers and bind groups die with tensors, plans and pipelines stay within their caps."""
+    examine(4000)
+    before = alive()
+    with setting(max_pipelines=20, max_plans=20):
+        for seed in range(4001, 4009):
+            examine(seed)
+        assert unbounded({k: min(n, 20) if "p" in k else n for k, n in before.items()}) == {}
+    kept = wt.ones((64, 64)) + 1
+    kept.eval()
+    assert "live_bytes" in unbounded(before)  # so that the test can fail
 
 
 @pytest.mark.short
@@ -124,3 +165,36 @@ def test_failures_are_reported_short() -> None:
     short = minimal(program, lambda p: "bad" if "wt.tanh" in p.text() else "")
     assert len(short.lines) <= 5
     assert "wt.tanh" in short.text()
+
+
+def test_wrong_results_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tanh that is off in its sixth place fails, with a program that shows it."""
+    right = wt.tanh
+    monkeypatch.setattr(wt, "tanh", lambda x: right(x) * (1 + 1e-5))
+    asked = [generate_with_reads(seed) for seed in range(100)]
+    troubles = [
+        report(program, {}, trouble)
+        for program, reads in asked
+        if "wt.tanh" in program.text() and (trouble := disagreement(program, reads))
+    ]
+    assert len(troubles) >= 5
+    assert all("wt.tanh" in t for t in troubles)
+
+
+def test_errors_of_operands_reach_the_result() -> None:
+    """By the slope of the row, whatever the row; what they could turn over is refused."""
+    x = Value(np.array([1.0, -2.0]), 1e-4)
+    assert np.allclose(apply("exp", x).error, np.exp(x.data) * 1e-4, rtol=0.05)
+    both = apply("multiply", x, Value(np.array([3.0, 4.0]), 1e-3))
+    assert np.allclose(both.error, [1e-3 + 3e-4, 2e-3 + 4e-4], rtol=0.01)
+    assert apply("maximum", x, x).error.tolist() == pytest.approx([1e-4, 1e-4])
+    assert not apply("floor", Value(np.array([1.5, 2.0]))).error.any()
+    for name, operands in [
+        ("floor", [Value(np.array([2.0]), 1e-6)]),
+        ("less", [x, x]),
+        ("signbit", [Value(np.array([0.0]))]),
+        ("sqrt", [Value(np.array([1e-5]), 1e-4)]),
+        ("logical_not", [Value(np.array([0.0]), 1e-6)]),
+    ]:
+        with pytest.raises(Unsuitable):
+            apply(name, *operands)

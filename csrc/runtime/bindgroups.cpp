@@ -68,7 +68,7 @@ BindEntry* BindGroups::get(const BindLayout& layout, Binding* bindings, WGPUBuff
     BindEntry*& head = table_[hash];
     e->next = head;
     head = e;
-    ++count_;
+    core_.stats.live_bind_groups = ++count_;
   }
   if (first) first->recent = e;
   return e;
@@ -133,7 +133,7 @@ void BindGroups::remove(BindEntry* entry) {
   }
   core_.release("wgpuBindGroupRelease", [&] { wgpuBindGroupRelease(entry->handle); });
   delete entry;
-  --count_;
+  core_.stats.live_bind_groups = --count_;
   ++deletions_;
 }
 

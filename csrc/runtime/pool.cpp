@@ -57,6 +57,7 @@ Block* Pool::create(uint64_t bytes, WgpuError& error) {
   if (first_) first_->prev_block = block;
   first_ = block;
   ++core_.stats.buffers;
+  ++core_.stats.live_buffers;
   return block;
 }
 
@@ -117,7 +118,9 @@ void Pool::drop(Block* block) {
 void Pool::release(Block* block) {
   groups_.forget(*block);
   auto handle = static_cast<WGPUBuffer>(std::exchange(block->handle, nullptr));
-  if (handle) core_.release_buffer(handle);
+  if (!handle) return;
+  --core_.stats.live_buffers;
+  core_.release_buffer(handle);
 }
 
 void Pool::retire() {
