@@ -58,7 +58,7 @@ stub: setup-dev
 	$(PY) -m mypy.stubtest wgtensor._core
 
 soak: setup
-	$(TEST_ENV) $(PY) -m pytest -s tests/soak.py $(ARGS)
+	WGTENSOR_SOAK_PARTS=$(JOBS) $(TEST_ENV) $(PY) -m pytest -s -n $(JOBS) tests/soak.py $(ARGS)
 
 bench: setup
 	$(CMAKE) -S . -B $(BUILD_DIR) -DWGTENSOR_BUILD_BENCH=ON >/dev/null

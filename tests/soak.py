@@ -1,22 +1,38 @@
 """`make soak`: what takes too long for CI. Run by name only: pytest -s tests/soak.py
 
-WGTENSOR_SOAK_GRAPHS random programs, 20,000 by default; WGTENSOR_SOAK_SEED is the first seed, by
-default one that the clock gives. The seed is printed, and what fails with it fails again.
+WGTENSOR_SOAK_GRAPHS random programs, 20,000 by default, in WGTENSOR_SOAK_PARTS equal parts, which
+pytest -n runs side by side. WGTENSOR_SOAK_SEED is the first seed, by default one that the clock
+gives. Seeds are printed, and what fails with one fails again.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+import sys
 import time
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 import wgtensor as wt
 from test_loss import destroyed, injected
-from test_random_graphs import examine
+from test_random_graphs import MODES, alive, examine, unbounded
 from test_resources import distinct_kernels
+
+GRAPHS = int(os.environ.get("WGTENSOR_SOAK_GRAPHS", "20000"))
+PARTS = int(os.environ.get("WGTENSOR_SOAK_PARTS", "1"))
+WARM = 0.25  # share of the graphs after which all caches are full
+GROWTH = 64 << 20  # bytes that the process may grow by after that
 
 
 def seed() -> int:
     return int(os.environ.get("WGTENSOR_SOAK_SEED", str(int(time.time()))))
+
+
+def say(*words: object) -> None:
+    print(*words, file=sys.stderr, flush=True)  # pytest -n shows no standard output
 
 
 def test_distinct_kernels() -> None:
@@ -25,25 +41,59 @@ def test_distinct_kernels() -> None:
 
 def test_losses() -> None:
     first = seed()
-    print(f"\nWGTENSOR_SOAK_SEED={first}")
+    say(f"\nWGTENSOR_SOAK_SEED={first}")
     destroyed(1000, first)
     for i in range(5):  # a lost device costs some memory for as long as its process lives
         injected(100, first + i)
 
 
-def test_soak() -> None:
-    graphs = int(os.environ.get("WGTENSOR_SOAK_GRAPHS", "20000"))
-    first = seed()
-    print(f"\n{graphs} graphs from WGTENSOR_SOAK_SEED={first} on {wt.default_device()!r}")
+class Log(logging.Handler):
+    """Keeps what wgpu and the library complain about."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
+def modes(number: int) -> list[dict[str, Any]]:
+    """Mostly as usual; the other modes by turns, and without fusion again now and then."""
+    other = MODES[number // 3 % len(MODES)]
+    return [other if number % 3 == 0 else {}] + [{"max_fusion": 1}] * (number % 4 == 1)
+
+
+def resident() -> int:
+    """Bytes of this process; 0 where the system does not tell."""
+    statm = Path("/proc/self/statm")
+    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_soak(part: int) -> None:
+    graphs = GRAPHS // PARTS
+    first = seed() + part * graphs
+    say(f"\n{graphs} graphs from seed {first} on {wt.default_device()!r}")
+    log, warm, memory = Log(), {}, 0
+    logging.getLogger("wgtensor").addHandler(log)
     started, failures = time.monotonic(), []
     for i in range(graphs):
+        if i == int(graphs * WARM):
+            warm, memory = alive(), resident()
         try:
-            examine(first + i)
+            examine(first + i, modes(i))
         except AssertionError as error:
             failures.append(first + i)
-            print(error, flush=True)
+            say(error)
             assert len(failures) < 10, f"too many failures: {failures}"
         if (i + 1) % 500 == 0:
             rate = (i + 1) / (time.monotonic() - started)
-            print(f"{i + 1} graphs, {rate:.1f}/s, {len(failures)} failures", flush=True)
+            say(f"{i + 1} graphs, {rate:.1f}/s, {len(failures)} failures, {resident() >> 20} MiB")
+    logging.getLogger("wgtensor").removeHandler(log)
+    left, growth = unbounded(warm), resident() - memory
+    say(f"{graphs} graphs: {len(failures)} failures, alive {alive()}, growth {growth >> 10} KiB")
     assert not failures, f"seeds that fail: {failures}"
+    assert not log.messages, log.messages[:10]
+    assert not left, f"left behind: {left}, after warming up {warm}"
+    assert growth < GROWTH
