@@ -14,11 +14,11 @@ CMAKE = $(firstword $(wildcard $(VENV)/bin/cmake) cmake)
 INJECT = $(if $(filter Linux,$(shell uname -s)),$(PY) tests/vulkan_layer/inject.py)
 export VENV BUILD_DIR
 
-.PHONY: help demo test setup setup-dev test-cpp test-python lint format stub soak bench bench-peers \
-        accuracy docs wheel clean
+.PHONY: help demo test setup setup-dev test-cpp test-python lint format stub soak validate bench \
+        bench-peers accuracy docs wheel clean
 
 help:
-	@echo "make demo | test | test-cpp | test-python | lint | format | stub | soak | bench | bench-peers | accuracy | docs | wheel | clean"
+	@echo "make demo | test | test-cpp | test-python | lint | format | stub | soak | validate | bench | bench-peers | accuracy | docs | wheel | clean"
 
 setup:
 	@tools/setup_dev.sh demo test
@@ -59,6 +59,10 @@ stub: setup-dev
 
 soak: setup
 	WGTENSOR_SOAK_PARTS=$(JOBS) $(TEST_ENV) $(PY) -m pytest -s -n $(JOBS) tests/soak.py $(ARGS)
+
+# Under Khronos's validation layer (Linux, Debian's vulkan-validationlayers).
+validate: setup
+	$(PY) tools/validate.py $(ARGS)
 
 bench: setup
 	$(CMAKE) -S . -B $(BUILD_DIR) -DWGTENSOR_BUILD_BENCH=ON >/dev/null

@@ -47,6 +47,8 @@ PY
       printf '%s\n' gcc libvulkan-dev
   fi
   if wants matrix; then
+    [[ -e /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json ]] ||
+      echo vulkan-validationlayers
     [[ -e /usr/lib/chromium/libvk_swiftshader.so ]] || echo chromium-common
     ldconfig -p | grep -q libEGL_mesa.so || printf '%s\n' libegl1 libegl-mesa0 libgl1-mesa-dri
   fi
