@@ -199,3 +199,36 @@ def test_comparisons_with_integers_that_the_dtype_does_not_hold() -> None:
                 ours = getattr(wt, f.__name__)
                 assert ours(t, scalar).tolist() == f(a, scalar).tolist(), (dtype, scalar, f)
                 assert ours(scalar, t).tolist() == f(scalar, a).tolist(), (dtype, scalar, f)
+
+
+UNCHANGED: list[tuple[str, Callable[[wt.Tensor], wt.Tensor]]] = [
+    ("rot90", lambda x: wt.rot90(x, 4)),
+    ("pad", lambda x: wt.pad(x, 0)),
+    ("matrix_power", lambda x: wt.linalg.matrix_power(x, 1)),
+    ("atleast_1d", wt.atleast_1d),
+    ("atleast_2d", wt.atleast_2d),
+    ("atleast_3d", lambda x: wt.atleast_3d(x.reshape(2, 2, 1)).reshape(2, 2)),
+    ("roll", lambda x: wt.roll(x, 0)),
+    ("tile", lambda x: wt.tile(x, 1)),
+    ("flip", lambda x: wt.flip(x, axis=())),
+    ("permute_dims", lambda x: wt.permute_dims(x, (0, 1))),
+    ("reshape", lambda x: wt.reshape(x, (2, 2))),
+    ("squeeze", wt.squeeze),
+    ("broadcast_to", lambda x: wt.broadcast_to(x, (2, 2))),
+    ("concat", lambda x: wt.concat([x])),
+    ("clip", wt.clip),
+    ("round", wt.round),
+    ("nan_to_num", lambda x: wt.nan_to_num(x.astype("int32")).astype("float32")),
+    ("astype", lambda x: x.astype("float32")),
+    ("sum", lambda x: wt.sum(x, axis=())),
+]
+
+
+@pytest.mark.parametrize("change", [c for _, c in UNCHANGED], ids=[n for n, _ in UNCHANGED])
+def test_results_are_tensors_of_their_own(change: Callable[[wt.Tensor], wt.Tensor]) -> None:
+    """Also where nothing changes: an assignment to the result leaves the operand as it was."""
+    x = wt.ones((2, 2))
+    y = change(x)
+    y[0] = 5
+    assert x.tolist() == [[1, 1], [1, 1]]
+    assert y.tolist() == [[5, 5], [1, 1]]

@@ -210,7 +210,7 @@ def rot90(x: ArrayLike, /, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
         t = flip(t, axis=second)
     elif turns == 3:
         t = flip(t, axis=first)
-    return swapaxes(t, first, second) if turns else t
+    return swapaxes(t, first, second) if turns else t[...]
 
 
 def roll(x: ArrayLike, /, shift: int | Sequence[int], *, axis: Axis = None) -> Tensor:
@@ -340,12 +340,12 @@ def _each(op: str, arrays: tuple[ArrayLike, ...], f: Callable[[Tensor], Tensor])
 
 def atleast_1d(*arrays: ArrayLike) -> Any:
     """Views with 1 dimension or more; a tuple for several arrays."""
-    return _each("atleast_1d", arrays, lambda t: t if t.ndim else t.reshape(1))
+    return _each("atleast_1d", arrays, lambda t: t[...] if t.ndim else t.reshape(1))
 
 
 def atleast_2d(*arrays: ArrayLike) -> Any:
     """Views with 2 dimensions or more, new ones in front; a tuple for several arrays."""
-    return _each("atleast_2d", arrays, lambda t: t if t.ndim > 1 else t.reshape(1, t.size))
+    return _each("atleast_2d", arrays, lambda t: t[...] if t.ndim > 1 else t.reshape(1, t.size))
 
 
 def atleast_3d(*arrays: ArrayLike) -> Any:
@@ -353,7 +353,7 @@ def atleast_3d(*arrays: ArrayLike) -> Any:
 
     def wide(t: Tensor) -> Tensor:
         if t.ndim > 2:
-            return t
+            return t[...]
         return t.expand_dims(-1) if t.ndim == 2 else t.reshape(1, t.size, 1)
 
     return _each("atleast_3d", arrays, wide)

@@ -58,6 +58,8 @@ def matrix_power(x: ArrayLike, n: int, /) -> Tensor:
         raise UnsupportedError("[matrix_power] negative powers need an inverse: not there yet")
     if power == 0:
         return eye(t.shape[-1], dtype=t.dtype, device=t.device).broadcast_to(t.shape)
+    if power == 1:
+        return t[...]
     result: Tensor | None = None
     while power:
         if power & 1:
