@@ -74,6 +74,8 @@ GROUPS = {
     ),
 }
 
+MODULES = {"linalg": wt.linalg, "nn.functional": wt.nn.functional}
+
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     lines = [head, tuple("---" for _ in head), *rows]
@@ -126,12 +128,14 @@ def functions() -> str:
             for name in names
         ]
         text += f"\n## {title}\n\n" + table(("function", ""), rows)
-    rows = [
-        (f"`linalg.{name}({parameters(function)})`", first_line(function))
-        for name in wt.linalg.__all__
-        if (function := getattr(wt.linalg, name)) is not getattr(wt, name, None)
-    ]
-    return text + "\n## wgtensor.linalg\n\n" + table(("function", ""), rows)
+    for title, module in MODULES.items():
+        rows = [
+            (f"`{title.rpartition('.')[2]}.{name}({parameters(function)})`", first_line(function))
+            for name in module.__all__
+            if (function := getattr(module, name)) is not getattr(wt, name, None)
+        ]
+        text += f"\n## wgtensor.{title}\n\n" + table(("function", ""), rows)
+    return text
 
 
 def operations() -> str:

@@ -3,6 +3,7 @@
 //% let X = o == 0 ? BM : BN
 //% let ALONG_K = o == 0 ? A_ALONG_K : B_ALONG_K
 //% let VEC = o == 0 ? A_VEC : B_VEC
+//% let WALK = o == 0 ? K_WALK_0 : K_WALK_1
 //% let ITEMS = ALONG_K ? X / 4 * (BK / 4) : X / 4 * BK
 //% for i in 0..(ITEMS + THREADS - 1) / THREADS
 //% if (i + 1) * THREADS > ITEMS
@@ -12,7 +13,11 @@
 //% end
       let k0 = next + kq_{{o}}_{{i}};
 //% if ALONG_K && VEC
-//% if GUARD_K
+//% if GUARD_K && WALK
+      let kc = k_offset_{{o}}(min(k0, p.k - 4u));
+//% elif WALK
+      let kc = k_offset_{{o}}(k0);
+//% elif GUARD_K
       let kc = min(k0, p.k - 4u);
 //% else
       let kc = k0;
@@ -22,7 +27,11 @@
 //% end
 //% elif ALONG_K
 //% for j in 0..4
-//% if GUARD_K
+//% if GUARD_K && WALK
+      let k_{{j}} = k_offset_{{o}}(min(k0 + {{j}}u, p.k - 1u));
+//% elif WALK
+      let k_{{j}} = k_offset_{{o}}(k0 + {{j}}u);
+//% elif GUARD_K
       let k_{{j}} = min(k0 + {{j}}u, p.k - 1u) * sk_{{o}};
 //% else
       let k_{{j}} = (k0 + {{j}}u) * sk_{{o}};
@@ -33,7 +42,11 @@
                              in{{o}}[at_{{o}}_{{i}}_{{r}} + k_2], in{{o}}[at_{{o}}_{{i}}_{{r}} + k_3]);
 //% end
 //% else
-//% if GUARD_K
+//% if GUARD_K && WALK
+      let kc = k_offset_{{o}}(min(k0, p.k - 1u));
+//% elif WALK
+      let kc = k_offset_{{o}}(k0);
+//% elif GUARD_K
       let kc = min(k0, p.k - 1u) * sk_{{o}};
 //% else
       let kc = k0 * sk_{{o}};

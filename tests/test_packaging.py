@@ -27,6 +27,8 @@ def installed_files() -> list[PurePosixPath]:
 def test_the_wheel_is_complete() -> None:
     names = {file.as_posix() for file in installed_files()}
     assert {"wgtensor/_generated.py", "wgtensor/_core.pyi", "wgtensor/py.typed"} <= names
+    package = ROOT / "python"
+    assert {path.relative_to(package).as_posix() for path in package.rglob("*.py")} <= names
     assert any(name.startswith("wgtensor/_core.") and not name.endswith(".pyi") for name in names)
     assert sum("wgpu_native" in name for name in names) == 1
 

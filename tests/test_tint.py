@@ -91,6 +91,21 @@ for d in ("float32", "int32", "uint32"):
     ]:
         attempt(lambda: tensor(d, *s) @ tensor(d, *t))
 
+# Convolutions: indexes over several dimensions on either side, vec4s and scalars, along both.
+F = wt.nn.functional
+for d, (c, o, g), size, k in itertools.product(
+    ("float32", "int32"), [(4, 40, 1), (6, 8, 2), (4, 4, 4), (70, 130, 1)], [(9, 11), (16, 20)],
+    [(1, 1), (3, 3), (2, 1), (9, 4)],
+):
+    x, w, b = tensor(d, 2, c, *size), tensor(d, o, c // g, *k), tensor(d, o)
+    attempt(lambda: F.conv2d(x, w, groups=g))
+    attempt(lambda: wt.maximum(F.conv2d(x, w, b, 2, groups=g), 0))
+    attempt(lambda: F.conv2d(x, w, padding=4, dilation=2, groups=g))
+    last = tensor(d, 2, *size, c).permute((0, 3, 1, 2))
+    attempt(lambda: F.conv2d(last, w.permute((3, 2, 1, 0)).copy().permute((3, 2, 1, 0)), groups=g))
+attempt(lambda: F.conv3d(tensor("float32", 1, 3, 5, 6, 7), tensor("float32", 33, 3, 2, 3, 2)))
+attempt(lambda: F.max_pool2d(tensor("float32", 1, 3, 15, 16), 3, 2, 1, ceil_mode=True))
+
 # Assignments, generators, views that copy.
 for d in DTYPES:
     for shape, key in [

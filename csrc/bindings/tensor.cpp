@@ -225,6 +225,15 @@ void init_tensor(py::module_& m, py::class_<Tensor>& t) {
   init_reductions(t);
   init_creation(m);
   t.def(
+      "_windows",
+      [](Tensor s, py::handle sizes, py::handle steps, py::handle dilations) {
+        Dims a = to_dims("windows", sizes), b = to_dims("windows", steps),
+             c = to_dims("windows", dilations);
+        return made(unlocked([&] { return windows(s, a, b, c); }));
+      },
+      py::arg("sizes"), py::arg("steps"), py::arg("dilations"),
+      "A view of windows over the last dimensions: [.., place in the window.., windows..].");
+  t.def(
       "_astype",
       [](Tensor s, py::handle dtype) {
         DType d = to_dtype(dtype);
@@ -234,6 +243,16 @@ void init_tensor(py::module_& m, py::class_<Tensor>& t) {
   m.def(
       "matmul", [](Tensor a, Tensor b) { return made(unlocked([&] { return matmul(a, b); })); },
       py::arg("x1"), py::arg("x2"));
+  m.def(
+      "contract",
+      [](Tensor a, Tensor b, int rows, int columns, int shared, const std::string& op) {
+        graph::ProductRanks ranks{static_cast<uint8_t>(rows), static_cast<uint8_t>(columns),
+                                  static_cast<uint8_t>(shared)};
+        return made(unlocked([&] { return contract(a, b, ranks, op.c_str()); }));
+      },
+      py::arg("x1"), py::arg("x2"), py::arg("rows"), py::arg("columns"), py::arg("shared"),
+      py::arg("op"),
+      "Sums of products of [batch.., rows.., shared..] and [batch.., shared.., columns..].");
   m.def(
       "promote",
       [](py::handle a, py::handle b) {

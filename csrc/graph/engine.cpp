@@ -102,6 +102,10 @@ void Engine::check_wide(DType dtype, const char* op) {
 NodeRef Engine::make(NodeKind kind, DType dtype, const Dims& shape, const char* op) {
   check_count(op, shape);
   if (is_wide(dtype)) check_wide(dtype, op);
+  return make(kind, dtype, shape);
+}
+
+NodeRef Engine::make(NodeKind kind, DType dtype, const Dims& shape) {
   if (++since_collect_ >= kCollectEvery) collect();  // also where nothing is ever flushed
   Node* n;
   if (spare_.empty()) {
@@ -224,10 +228,15 @@ Layout Engine::layout_of(Node& n) {
 }
 
 NodeRef Engine::view(const NodeRef& base, const Dims& shape, const Layout& layout) {
+  check_count("view", shape);
+  return overlapping_view(base, shape, layout);
+}
+
+NodeRef Engine::overlapping_view(const NodeRef& base, const Dims& shape, const Layout& layout) {
   settle(*base);
   NodeRef source = base->kind == NodeKind::view ? base->inputs[0] : base;
   bool leaf = source->kind == NodeKind::leaf;
-  NodeRef n = make(leaf ? NodeKind::leaf : NodeKind::view, base->dtype, shape, "view");
+  NodeRef n = make(leaf ? NodeKind::leaf : NodeKind::view, base->dtype, shape);
   n->layout = layout;
   if (leaf) {
     n->buffer = source->buffer;
@@ -239,6 +248,7 @@ NodeRef Engine::view(const NodeRef& base, const Dims& shape, const Layout& layou
 }
 
 NodeRef Engine::reduce(ReduceOp op, const NodeRef& input, uint32_t axes) {
+  check_count(reduce_name(op), input->shape);
   flush_if_due();
   settle(*input);
   Dims shape;
@@ -272,11 +282,12 @@ NodeRef Engine::scan(ReduceOp op, const NodeRef& input, const Dims& shape) {
   return n;
 }
 
-NodeRef Engine::matmul(const NodeRef& a, const NodeRef& b, const Dims& shape) {
+NodeRef Engine::matmul(const NodeRef& a, const NodeRef& b, const Dims& shape, ProductRanks ranks) {
   flush_if_due();
   settle(*a);
   settle(*b);
   NodeRef n = make(NodeKind::matmul, a->dtype, shape, "matmul");
+  n->ranks = ranks;
   set_input(*n, 0, a);
   set_input(*n, 1, b);
   enqueue(*n);

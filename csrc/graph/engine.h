@@ -37,12 +37,14 @@ class Engine {
   /// Reads `base` (leaf, view or pending) through `layout`, which counts elements of what base
   /// counts from.
   NodeRef view(const NodeRef& base, const Dims& shape, const Layout& layout);
+  /// A view that may show elements so often that nothing but a product can take it whole.
+  NodeRef overlapping_view(const NodeRef& base, const Dims& shape, const Layout& layout);
   NodeRef reduce(ReduceOp op, const NodeRef& input, uint32_t axes);
   NodeRef softmax(const NodeRef& input, bool logarithm = false);
   /// Inclusive, along the last axis; `shape` is the input's, or one longer there to begin with the
   /// operation's identity.
   NodeRef scan(ReduceOp op, const NodeRef& input, const Dims& shape);
-  NodeRef matmul(const NodeRef& a, const NodeRef& b, const Dims& shape);
+  NodeRef matmul(const NodeRef& a, const NodeRef& b, const Dims& shape, ProductRanks ranks = {});
   NodeRef assign(const NodeRef& base, const NodeRef& value, const Layout& layout);
 
   /// The layout that views of this node build on. [lock]
@@ -83,6 +85,7 @@ class Engine {
   Engine() = default;
   friend struct Node;
   NodeRef make(NodeKind kind, DType dtype, const Dims& shape, const char* op);
+  NodeRef make(NodeKind kind, DType dtype, const Dims& shape);
   void set_input(Node& n, int i, const NodeRef& input);
   void enqueue(Node& n);
   void unlink(Node& n);

@@ -101,6 +101,8 @@ class Collector {
                     word(f.held) << 49 | word(n.logarithm) << 50);
       push_dims(key, n.shape);
       if (n.kind == NodeKind::reduce) key.push_back(n.axes);
+      if (n.kind == NodeKind::matmul)
+        key.push_back(word(n.ranks.rows) | word(n.ranks.columns) << 8 | word(n.ranks.shared) << 16);
       if (n.kind == NodeKind::assign) push_layout(n.layout);
       for (int k = 0; k < n.arity; ++k) {
         const Node& in = *n.inputs[k];
@@ -159,10 +161,10 @@ Dims operand_shape(const Node& n, int k) {
   const Node& in = *n.inputs[k];
   if (n.kind == NodeKind::map) return n.shape;
   if (n.kind != NodeKind::matmul) return in.shape;
-  Dims s = n.shape;  // broadcast batches
-  int rank = s.size(), own = in.shape.size();
-  s[rank - 2] = in.shape[own - 2];
-  s[rank - 1] = in.shape[own - 1];
+  Dims s;  // broadcast batches
+  int own = n.ranks.shared + (k == 0 ? n.ranks.rows : n.ranks.columns);
+  for (int d = 0; d < n.shape.size() - n.ranks.rows - n.ranks.columns; ++d) s.push_back(n.shape[d]);
+  for (int d = in.shape.size() - own; d < in.shape.size(); ++d) s.push_back(in.shape[d]);
   return s;
 }
 

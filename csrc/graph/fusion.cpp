@@ -180,7 +180,7 @@ class Fuser {
         bool sole = d.reader_groups.size() == 1 && !required;
         if (!can_absorb(p, id, !sole) || (!sole && cyclic(p.group, d))) continue;
         absorb(p.group, id);
-        placements(id) = {{p.group, 1, p.layout}};
+        placements(id) = {{p.group, 1, identity(group(p.group).space[1])}};
         if (!sole) add_output(p.group, id, d);
         out_.home[static_cast<size_t>(id)] = p.group;
         return;
@@ -290,25 +290,52 @@ class Fuser {
     Group& g = group(p.group);
     Node& n = node(id);
     if (g.anchor >= 0 || !covers(p, n)) return false;
-    if (n.kind != NodeKind::reduce && !(g.space[0] == n.shape)) return false;
+    if (n.kind != NodeKind::reduce && !(g.space[0] == n.shape) &&
+        (n.kind != NodeKind::matmul || !reshapes(p.group, n.shape)))
+      return false;
     for (int o : g.outputs)
       if (!writes(n, node(o).dtype)) return false;
     return can_join(p.group, id, as_output);
+  }
+
+  // A placement's layout over the same elements in another shape. As layouts are compared, dense
+  // ones stay exactly dense, also where a size is 1.
+  static std::optional<Layout> reshaped(const Dims& space, const Layout& l, const Dims& shape) {
+    if (l.strides == contiguous_strides(space)) return Layout{contiguous_strides(shape), l.offset};
+    auto strides = reshape_strides(space, l.strides, shape);
+    if (!strides) return std::nullopt;
+    return Layout{*strides, l.offset};
+  }
+
+  // Whether everything in an elementwise group can be computed over the same elements in another
+  // shape.
+  bool reshapes(int gi, const Dims& shape) const {
+    const Dims& space = out_.groups[static_cast<size_t>(gi)].space[0];
+    for (size_t v = 0; v < out_.placements.size(); ++v)
+      for (const Placement& p : out_.placements[v]) {
+        if (p.group != gi) continue;
+        auto layout = reshaped(space, p.layout, shape);
+        if (!layout) return false;
+        for (const Operand& o : flush_node(static_cast<int>(v)).operands)
+          if (!compose(shape, *layout, node(static_cast<int>(v)).shape, o.layout)) return false;
+      }
+    return true;
   }
 
   void absorb(int gi, int id) {
     join(gi, id);
     Group& g = group(gi);
     g.anchor = id;
-    g.space[1] = g.space[0];
+    Dims before = g.space[0];
+    g.space[1] = node(id).kind == NodeKind::matmul ? node(id).shape : before;
     g.space[0] = input_space(node(id), nullptr);
-    for (int m : members_[static_cast<size_t>(gi)])
-      for (Placement& p : placements(m))
-        if (p.group == gi) p.space = 1;
-    // Generators have placements but are no members.
+    // All placements: generators have some but are no members.
     for (auto& list : out_.placements)
-      for (Placement& p : list)
-        if (p.group == gi) p.space = 1;
+      for (Placement& p : list) {
+        if (p.group != gi) continue;
+        p.space = 1;
+        if (!(before == g.space[1])) p.layout = *reshaped(before, p.layout, g.space[1]);
+      }
   }
 
   void add_output(int gi, int id, const Demand& d) {

@@ -24,7 +24,8 @@ enum class NodeKind : uint8_t {
   reduce,   // over `axes` of inputs[0]; the axes are gone from `shape`
   softmax,  // over the last axis, or its logarithm
   scan,     // along the last axis by `reduce`; one place longer than the input: behind the identity
-  matmul,   // inputs [batch.., m, k] and [batch.., k, n] with broadcast batches
+  matmul,   // inputs [batch.., rows.., shared..] and [batch.., shared.., columns..]; batches
+            // broadcast
   assign,  // inputs[0] with the elements at `layout` (over inputs[1]'s shape) replaced by inputs[1]
   failed,  // its computation raised `error`
 };
@@ -45,6 +46,11 @@ const char* reduce_name(ReduceOp op);
 /// The dtype that reducing elements of dtype `input` gives.
 DType reduced_dtype(ReduceOp op, DType input);
 
+/// Over how many dimensions the indexes of a matrix product run: one each in the plain case.
+struct ProductRanks {
+  uint8_t rows = 1, columns = 1, shared = 1;
+};
+
 struct Node;
 using NodeRef = Ref<Node>;
 
@@ -61,6 +67,7 @@ struct Node : RefCounted {
   Dims shape;
   Layout layout;                // leaf, view, assign
   uint32_t axes = 0;            // reduce: bit mask of the input's axes
+  ProductRanks ranks;           // matmul
   uint64_t bits = 0, step = 0;  // fill, iota: in the compute form
   NodeRef inputs[3];
   rt::BufferRef buffer;  // leaf

@@ -107,15 +107,31 @@ int choose_software(const MatmulProblem& p) {
   return index_of(big ? "cpu_128x128x16_16x16" : "cpu_64x64x16_8x8");
 }
 
-/// How one operand is read. x is its kept dimension: rows of A, columns of B.
+struct Index {
+  int64_t size, stride;
+  const std::optional<MatmulWalk>& walk;
+  int64_t run() const { return walk ? walk->run : size; }
+  bool fours() const { return !walk || walk->fours; }
+  /// Lines of memory to an element, about, where the index steps by one.
+  double lines() const {
+    constexpr double kLine = 16;
+    return std::min(static_cast<double>(std::abs(stride)), kLine) / kLine +
+           1 / static_cast<double>(run());
+  }
+};
+
+/// How one operand is read. x is its kept index: rows of A, columns of B.
 struct Reading {
   bool along_k, vec4;
 };
-Reading reading(int64_t x, int64_t k, int64_t x_stride, int64_t k_stride, bool aligned) {
-  const bool along_k = k_stride == 1 || (x_stride != 1 && std::abs(k_stride) <= std::abs(x_stride));
-  const int64_t unit = along_k ? k_stride : x_stride, other = along_k ? x_stride : k_stride;
-  const int64_t run = along_k ? k : x;
-  return {along_k, aligned && unit == 1 && other % 4 == 0 && run % 4 == 0};
+Reading reading(const Index& x, const Index& k, bool aligned) {
+  const bool plain = !x.walk && !k.walk;
+  const bool along_k =
+      plain ? k.stride == 1 || (x.stride != 1 && std::abs(k.stride) <= std::abs(x.stride))
+            : k.lines() < x.lines();
+  const Index &unit = along_k ? k : x, &other = along_k ? x : k;
+  return {along_k, aligned && unit.stride == 1 && unit.run() % 4 == 0 && unit.size % 4 == 0 &&
+                       unit.fours() && other.stride % 4 == 0 && other.fours()};
 }
 
 /// Tiles go along x, matrices along z; what passes the limit folds into y.
@@ -147,8 +163,8 @@ MatmulLaunch plan_matmul(const rt::Limits& limits, bool software_adapter, const 
   if (!matmul_variant_fits(limits, l.variant))
     raise(ErrorKind::unsupported, "[matmul] no kernel fits this adapter's limits");
   const Variant& v = kVariants[l.variant];
-  const Reading a = reading(p.m, p.k, p.a_rs, p.a_cs, p.a_aligned);
-  const Reading b = reading(p.n, p.k, p.b_cs, p.b_rs, p.b_aligned);
+  const Reading a = reading({p.m, p.a_rs, p.a_rows}, {p.k, p.a_cs, p.a_k}, p.a_aligned);
+  const Reading b = reading({p.n, p.b_cs, p.b_columns}, {p.k, p.b_rs, p.b_k}, p.b_aligned);
   l.a_vec4 = a.vec4;
   l.b_vec4 = b.vec4;
   l.wx = v.threads();
@@ -172,6 +188,10 @@ MatmulLaunch plan_matmul(const rt::Limits& limits, bool software_adapter, const 
   l.vars.set("A_VEC", a.vec4);
   l.vars.set("B_ALONG_K", b.along_k);
   l.vars.set("B_VEC", b.vec4);
+  l.vars.set("X_WALK_0", p.a_rows.has_value());
+  l.vars.set("K_WALK_0", p.a_k.has_value());
+  l.vars.set("X_WALK_1", p.b_columns.has_value());
+  l.vars.set("K_WALK_1", p.b_k.has_value());
   l.vars.set("GUARD_K", p.k % v.bk != 0);
   set_grid(l, limits, tiles(v, p), p.batch);
   return l;

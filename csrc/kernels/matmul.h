@@ -11,10 +11,14 @@
 //   4, and
 //                                                           leaves out those beyond n; r < m and c
 //                                                           < n hold
+//   fn x_offset_N(x: u32) -> u32, fn k_offset_N(k: u32) -> u32
+//                                                           where an index of operand N that runs
+//                                                           over several dimensions leads
 // Its own module-scope names begin with mm_. The source depends on classes (tile, direction of each
 // operand, vec4 loads, ragged k), never on a size.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/dtype.h"
@@ -23,12 +27,21 @@
 
 namespace wgt::kernels {
 
+/// An index of an operand that runs over several dimensions, the last one fastest. The stride in
+/// the problem is the last one's.
+struct MatmulWalk {
+  int64_t run;  // size of the last dimension
+  bool fours;   // the other strides are multiples of 4
+};
+
 /// Sizes and element strides of rows and columns; of any sign, 0 where broadcast. No size is 0.
 struct MatmulProblem {
   DType dtype;  // float32, int32 or uint32
   int64_t batch, m, n, k;
   int64_t a_rs, a_cs, b_rs, b_cs;
   bool a_aligned, b_aligned;  // every offset (base and batch) is a multiple of 4 elements
+  std::optional<MatmulWalk> a_rows = std::nullopt, a_k = std::nullopt, b_k = std::nullopt,
+                            b_columns = std::nullopt;
 };
 
 struct MatmulLaunch {

@@ -71,6 +71,11 @@ Tensor squeeze(const Tensor& t, const std::optional<std::vector<int64_t>>& axes)
 /// The diagonals of the planes of two axes, as a last axis; above the main one for offset > 0.
 Tensor diagonal(const Tensor& t, int64_t offset, int64_t axis1, int64_t axis2);
 
+/// What windows of `sizes` over the last dimensions see, `steps` apart, of elements `dilations`
+/// apart:
+/// [.., place in the window.., windows..]. Shows elements as often as windows see them.
+Tensor windows(const Tensor& t, const Dims& sizes, const Dims& steps, const Dims& dilations);
+
 struct IndexItem {
   enum What : uint8_t { integer, slice, newaxis } what;
   int64_t start = 0, step = 1, length = 0;  // integer: start, checked and not negative
@@ -106,6 +111,10 @@ Tensor softmax(const Tensor& t, int64_t axis, bool logarithm = false);
 Tensor scan(const char* name, const Tensor& t, std::optional<int64_t> axis, bool initial);
 /// As NumPy's @: vectors, matrices, broadcast batches.
 Tensor matmul(const Tensor& a, const Tensor& b);
+/// Sums of products of [batch.., rows.., shared..] and [batch.., shared.., columns..] over the
+/// shared dimensions: [batch.., rows.., columns..]. Batches broadcast. One kernel, whatever the
+/// strides.
+Tensor contract(const Tensor& a, const Tensor& b, graph::ProductRanks ranks, const char* op);
 
 /// Starts the work of these tensors and does not wait.
 void eval(const std::vector<Tensor>& tensors);

@@ -158,6 +158,34 @@ Tensor diagonal(const Tensor& t, int64_t offset, int64_t axis1, int64_t axis2) {
   return make_view(t, shape, to);
 }
 
+Tensor windows(const Tensor& t, const Dims& sizes, const Dims& steps, const Dims& dilations) {
+  int n = sizes.size(), lead = t.rank() - n;
+  if (lead < 0 || steps.size() != n || dilations.size() != n)
+    internal_error("windows of other dimensions than the tensor's");
+  check_rank("windows", t.rank() + n);
+  rt::Lock lock = t.engine().lock();
+  Layout from = Engine::layout_of(*t.node()), to{Dims(), from.offset};
+  Dims shape, counts;
+  for (int d = 0; d < lead; ++d) {
+    shape.push_back(t.shape()[d]);
+    to.strides.push_back(from.strides[d]);
+  }
+  for (int i = 0; i < n; ++i) {
+    int64_t span = (sizes[i] - 1) * dilations[i] + 1, size = t.shape()[lead + i];
+    if (sizes[i] < 1 || steps[i] < 1 || dilations[i] < 1 || span > size)
+      internal_error("windows that do not fit the tensor");
+    counts.push_back((size - span) / steps[i] + 1);
+    shape.push_back(sizes[i]);
+    to.strides.push_back(dilations[i] * from.strides[lead + i]);
+  }
+  for (int i = 0; i < n; ++i) {
+    shape.push_back(counts[i]);
+    to.strides.push_back(steps[i] * from.strides[lead + i]);
+  }
+  if (numel(shape) == 0) return Tensor(t.engine().fill(t.dtype(), shape, 0));
+  return Tensor(t.engine().overlapping_view(t.node(), shape, to));
+}
+
 Tensor index(const Tensor& t, const std::vector<IndexItem>& items) {
   check_rank("getitem", result_rank(items));
   rt::Lock lock = t.engine().lock();

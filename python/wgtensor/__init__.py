@@ -52,7 +52,7 @@ from wgtensor import _devices, _tensor  # noqa: E402
 _tensor.install()
 _devices.install()
 
-from wgtensor import linalg  # noqa: E402
+from wgtensor import linalg, nn  # noqa: E402
 from wgtensor._config import config  # noqa: E402
 from wgtensor._devices import (  # noqa: E402
     default_device,
@@ -277,6 +277,7 @@ __all__ = [
     "nan",
     "nan_to_num",
     "newaxis",
+    "nn",
     "nonzero",
     "ones",
     "ones_like",

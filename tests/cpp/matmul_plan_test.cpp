@@ -107,6 +107,34 @@ TEST_CASE("matmul plan: default limits are kept") {
         }
 }
 
+TEST_CASE("matmul plan: indexes over several dimensions") {
+  // Weights of 64 x (8, 3, 3) and windows over images of 8 x 58 x 58.
+  MatmulProblem p = row_major(64, 56 * 56, 72);
+  p.b_rs = 1, p.b_cs = 1;
+  p.b_aligned = true;
+  p.b_k = MatmulWalk{3, false};
+  p.b_columns = MatmulWalk{56, false};
+  for (bool software : {false, true}) {
+    const MatmulLaunch l = plan_matmul(large_limits(), software, p);
+    CHECK(l.a_vec4);
+    CHECK(!l.b_vec4);
+    const std::string text = matmul_source(l, kDeclarations);
+    for (const char* used : {"x_offset_1(", "k_offset_1("})
+      CHECK(text.find(used) != std::string::npos);
+    for (const char* unused : {"x_offset_0(", "k_offset_0("})
+      CHECK(text.find(unused) == std::string::npos);
+  }
+  // Rows of whole vec4s, all else at multiples of 4.
+  p.b_rs = 3136, p.b_columns = MatmulWalk{56, true}, p.b_k = std::nullopt;
+  CHECK(plan_matmul(large_limits(), false, p).b_vec4);
+  p.b_columns = MatmulWalk{54, true};
+  CHECK(!plan_matmul(large_limits(), false, p).b_vec4);
+  p.b_columns = MatmulWalk{56, false};
+  CHECK(!plan_matmul(large_limits(), false, p).b_vec4);
+  // The plain source knows nothing of it.
+  CHECK(source(large_limits(), false, row_major(64, 64, 64)).find("_offset_") == std::string::npos);
+}
+
 TEST_CASE("matmul plan: vec4 loads need unit stride, whole vec4s and alignment") {
   const rt::Limits limits = large_limits();
   auto vec = [&](MatmulProblem p) {

@@ -1,0 +1,5 @@
+"""Neural networks."""
+
+from wgtensor.nn import functional
+
+__all__ = ["functional"]
