@@ -72,3 +72,39 @@ def test_products(device: wt.Device, shape: tuple[int, int, int], rng: np.random
     result = wt.asarray(a, device=device) @ wt.asarray(b, device=device)
     size = np.abs(a).astype(np.float64) @ np.abs(b)
     near_sum(result, a.astype(np.float64) @ b, size, terms=k)
+
+
+def test_convolutions(device: wt.Device, rng: np.random.Generator) -> None:
+    for shape, kernel, options in [
+        ((2, 8, 20, 22), (72, 8, 3, 3), {"padding": 1}),
+        ((1, 70, 18, 18), (130, 70, 3, 2), {"stride": 2}),
+        ((2, 12, 9, 40), (8, 6, 1, 4), {"groups": 2, "dilation": (1, 2)}),
+        ((3, 4, 16, 16), (33, 4, 1, 1), {}),
+        ((3, 4, 5, 6), (33, 4, 5, 6), {}),
+    ]:
+        x, w = random_array(rng, shape, "int32"), random_array(rng, kernel, "int32")
+        t, u = wt.asarray(x, device=device), wt.asarray(w, device=device)
+        last = wt.asarray(np.ascontiguousarray(x.transpose(0, 2, 3, 1)), device=device)
+        expected = convolved(x, w, **options)
+        check(wt.nn.functional.conv2d(t, u, **options), expected, name=f"{shape} {kernel}")
+        moved = last.permute((0, 3, 1, 2))
+        check(wt.nn.functional.conv2d(moved, u, **options), expected, name=f"{shape} {kernel}")
+
+
+def convolved(
+    x: Array, w: Array, stride: int = 1, padding: int = 0, dilation: Any = (1, 1), groups: int = 1
+) -> Array:
+    """Place by place of the kernel."""
+    x = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
+    own, (kh, kw), (dh, dw) = w.shape[1], w.shape[2:], dilation
+    rows = (x.shape[2] - dh * (kh - 1) - 1) // stride + 1
+    columns = (x.shape[3] - dw * (kw - 1) - 1) // stride + 1
+    total = 0
+    for i, j in np.ndindex(kh, kw):
+        seen = x[:, :, i * dh :, j * dw :][:, :, ::stride, ::stride][:, :, :rows, :columns]
+        parts = [
+            np.einsum("nchw,oc->nohw", seen[:, g * own : (g + 1) * own], part[:, :, i, j])
+            for g, part in enumerate(np.split(w, groups))
+        ]
+        total = total + np.concatenate(parts, 1)
+    return np.asarray(total)
