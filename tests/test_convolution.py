@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wgtensor as wt
-from helpers import LAYOUTS, dispatches, random_array, setting
+from helpers import LAYOUTS, device_has, dispatches, random_array, setting
 from tolerances import check, near_sum
 from wgtensor.nn import functional as F
 
@@ -143,6 +143,18 @@ def test_cases(case: str, rng: np.random.Generator) -> None:
     verify(fused, x, w, b, **options, relu=True, name=f"{case} relu")
     one = conv(x[0], w, **options)
     verify(one, x[0], w, **options, name=f"{case}, not batched")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "float16", "int64", "float64"])
+def test_dtypes(dtype: str, rng: np.random.Generator) -> None:
+    if not device_has(dtype):
+        pytest.skip("the adapter has no such numbers")
+    x, w, b = (rng.integers(-3, 4, s).astype(dtype) for s in [(2, 4, 9, 10), (6, 2, 3, 3), (6,)])
+    for groups, v in [(2, w), (4, w[:4, :1])]:
+        made = F.conv2d(x, v, b[: len(v)], stride=(1, 2), padding=1, groups=groups)
+        assert made.dtype == dtype
+        expected = reference(x, v, (1, 2), ((1, 1), (1, 1)), (1, 1), groups)
+        check(made, (expected + b[: len(v), None, None]).astype(dtype), name=dtype)
 
 
 def test_forms_of_arguments(rng: np.random.Generator) -> None:

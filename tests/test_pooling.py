@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import wgtensor as wt
-from helpers import random_array, setting
+from helpers import device_has, random_array, setting
 from tolerances import check, near_sum
 from wgtensor.nn import functional as F
 
@@ -108,6 +108,21 @@ def test_pooling_defaults_and_special_values() -> None:
     lowest = np.full((1, 1, 4, 4), -np.inf, np.float32)
     check(F.max_pool2d(lowest, 2, padding=1), np.full((1, 1, 3, 3), -np.inf, np.float32))
     assert F.max_pool2d(np.ones((0, 2, 4, 4), np.float32), 2).shape == (0, 2, 2, 2)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "float16", "int64", "float64"])
+def test_dtypes(dtype: str, rng: np.random.Generator) -> None:
+    if not device_has(dtype):
+        pytest.skip("the adapter has no such numbers")
+    x = rng.integers(-60, 60, (2, 3, 8, 9)).astype(dtype)
+    made = F.max_pool2d(x, 3, 2, 1)
+    assert made.dtype == dtype
+    check(made, pooled(x, (3, 3), (2, 2), (1, 1), (1, 1), False, True).astype(dtype))
+    mean = F.avg_pool2d(x, (3, 2), 2, 1, True)
+    assert mean.dtype == (dtype if dtype.startswith("float") else "float32")
+    args: Any = ((3, 2), (2, 2), (1, 1), (1, 1), True, False)
+    wide = x.astype(np.float64)
+    near_sum(mean, pooled(wide, *args), pooled(abs(wide), *args), terms=6)
 
 
 def test_pooling_errors() -> None:

@@ -260,6 +260,9 @@ void init_tensor(py::module_& m, py::class_<Tensor>& t) {
       },
       py::arg("a"), py::arg("b"), "The dtype that both are cast to where they meet.");
   m.def(
+      "unpacked", [](py::handle dtype) { return dtype_object(unpacked(to_dtype(dtype))); },
+      py::arg("dtype"), "The dtype of whole words that a packed one is computed in.");
+  m.def(
       "broadcast_shapes",
       [](py::handle a, py::handle b) {
         return to_tuple(broadcast("broadcast_shapes", to_dims("broadcast_shapes", a),

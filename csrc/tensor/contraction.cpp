@@ -104,6 +104,7 @@ Tensor contract(const Tensor& a0, const Tensor& b0, ProductRanks ranks, const ch
                                           b0.engine().name() + ": move one of them");
   DType t = promote(op, a0.dtype(), b0.dtype());
   if (is_bool(t)) raise(ErrorKind::dtype, name + "is not defined for bool: cast with astype()");
+  check_dtype(a0.engine(), t, op);
   if (a0.rank() < ranks.rows + ranks.shared || b0.rank() < ranks.columns + ranks.shared)
     internal_error(name + "operands with too few dimensions");
   int at_a = shared_begin(a0, true, ranks), at_b = shared_begin(b0, false, ranks);
@@ -117,7 +118,9 @@ Tensor contract(const Tensor& a0, const Tensor& b0, ProductRanks ranks, const ch
     rt::Lock lock = a0.engine().lock();
     return Tensor(a0.engine().fill(t, shape, 0));
   }
-  Tensor a = a0.dtype() == t ? a0 : astype(a0, t), b = b0.dtype() == t ? b0 : astype(b0, t);
+  DType wide = unpacked(t);  // 16-bit floats are summed in float32
+  if (t != wide) return astype(contract(astype(a0, wide), astype(b0, wide), ranks, op), t);
+  Tensor a = astype(a0, t), b = astype(b0, t);
   int64_t rows = product(a.shape(), a.rank() - ranks.rows - ranks.shared, ranks.rows);
   int64_t columns = product(b.shape(), b.rank() - ranks.columns, ranks.columns);
   bool small = numel(shape) < (int64_t{1} << 32) / shared;

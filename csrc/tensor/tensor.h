@@ -113,7 +113,7 @@ Tensor scan(const char* name, const Tensor& t, std::optional<int64_t> axis, bool
 Tensor matmul(const Tensor& a, const Tensor& b);
 /// Sums of products of [batch.., rows.., shared..] and [batch.., shared.., columns..] over the
 /// shared dimensions: [batch.., rows.., columns..]. Batches broadcast. One kernel, whatever the
-/// strides.
+/// strides, where both have one dtype of whole words.
 Tensor contract(const Tensor& a, const Tensor& b, graph::ProductRanks ranks, const char* op);
 
 /// Starts the work of these tensors and does not wait.

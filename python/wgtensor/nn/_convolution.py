@@ -47,8 +47,8 @@ def conv2d(
 
     Gives (N, O, H', W') with H' = (H + padding - dilation * (kh - 1) - 1) // stride + 1, plus bias
     (O,). padding: zeros on both sides, one number or one for each dimension, pairs (before, after)
-    for each, 'valid', or 'same' for strides of 1. float32, int32 and uint32 (wrap). One kernel,
-    with what follows elementwise, besides the copy that pads. Raises ShapeError where shapes or
+    for each, 'valid', or 'same' for strides of 1. Operands promote; integers wrap, 16-bit floats are
+    summed in float32. One kernel, with what follows elementwise, besides the copy that pads. Raises ShapeError where shapes or
     groups do not match, ValueError for other arguments, DTypeError for bool.
     """
     return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
@@ -88,13 +88,16 @@ def _convolve(
     widths = padding_of(op, padding, steps, spans_of(w.shape[2:], dilations))
     windows = Windows(op, w.shape[2:], steps, dilations, widths)
     counts = windows.counts(x.shape[-n:])
-    dtype = result_type(x, w)
-    x, w = x._astype(dtype), w._astype(dtype)
+    dtype = result_type(x, w, *rest)
+    wide = _core.unpacked(dtype)
+    x, w, *rest = (t._astype(dtype)._astype(wide) for t in (x, w, *rest))
     if any(map(any, widths)):
         x = pad(x, [(0, 0)] * (x.ndim - n) + list(widths))
     made = _product(op, n, x, w, windows, counts, groups)
     made = made.reshape((*x.shape[: -n - 1], w.shape[0], *counts))
-    return made + rest[0].reshape((-1, *(1,) * n)) if rest else made
+    if rest:
+        made = made + rest[0].reshape((-1, *(1,) * n))
+    return made._astype(dtype)
 
 
 def _check(op: str, n: int, x: Tensor, w: Tensor, rest: list[Tensor], groups: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from wgtensor import _core
 from wgtensor._arrays import ArrayLike, as_tensor, asarray
 from wgtensor._core import Tensor
 from wgtensor._dtypes import float32, iinfo
@@ -160,11 +161,13 @@ def _avg_pool(
     check_batch(op, t, n)
     shape = t.shape[-n:]
     windows = _windows(op, n, shape, kernel_size, stride, padding, 1, ceil_mode)
-    t = t if t.dtype.kind == "f" else t._astype(float32)
+    result = t.dtype if t.dtype.kind == "f" else float32
+    t = t._astype(result)._astype(_core.unpacked(result))
     view = _view(t, n, windows, 0)
     total = view.sum(axis=_axes(view, n))
     width = tuple(p[0] if count_include_pad else 0 for p in windows.padding)
     seen = functools.reduce(np.multiply.outer, (_seen(windows, shape, width, d) for d in range(n)))
     if seen.min() == seen.max():
-        return total / int(seen.max())
-    return total / asarray(seen.astype(np.float32), device=t.device)
+        return (total / int(seen.max()))._astype(result)
+    counts = asarray(seen.astype(np.float32), device=t.device)
+    return (total / counts)._astype(result)
