@@ -121,13 +121,11 @@ def cast(a: Value, dtype: str) -> Value:
 def promoted(*dtypes: str) -> str:
     """The dtype that these meet in."""
     kinds = set(dtypes) - {"bool"}
-    if not kinds:
-        return "bool"
+    if {"int32", "uint32"} <= kinds:
+        raise Unsuitable  # they meet in int64, which not every device has
     if "float32" in kinds:
         return "float32"
-    if len(kinds) > 1:
-        raise Unsuitable  # int32 with uint32
-    return kinds.pop()
+    return kinds.pop() if kinds else "bool"
 
 
 def meet(*values: Value) -> list[Value]:

@@ -35,9 +35,11 @@ def modes_of(seed: int) -> list[dict[str, Any]]:
     return MODES[:2] + [MODES[2 + seed // 5 % (len(MODES) - 2)]] * (seed % 5 == 0)
 
 
-def examine(seed: int, modes: list[dict[str, Any]] | None = None) -> None:
+def examine(
+    seed: int, modes: list[dict[str, Any]] | None = None, length: int | None = None
+) -> None:
     """AssertionError with a program as short as it can be made."""
-    program, reads = generate_with_reads(seed)
+    program, reads = generate_with_reads(seed, length)
     for mode in modes_of(seed) if modes is None else modes:
         with setting(**mode):
             trouble = disagreement(program, reads)
