@@ -19,6 +19,8 @@ from ulps import BOUNDS, DEFAULT_BOUND, SIZES, operands
 
 ROW = {row.name: row for row in ROWS}
 FARTHEST = 0.01  # operands with larger errors may hide a period or a pole between their ends
+#: rows that begin anew at each multiple of the divisor, which may be small beside its error
+PERIODIC = ("remainder", "fmod")
 #: rows whose results are float32 numbers, but next to others
 SLACK = {"nextafter": 2.0}
 
@@ -106,6 +108,8 @@ def apply(name: str, *given: Value) -> Value:
         return Value(row.reference([v.data for v in values]).astype(row.result(dtype)))
     true = row.reference([v.data for v in values])
     off = spread(row.reference, values)
+    if name in PERIODIC and spread(lambda v: np.floor(v[0] / v[1]), values).any():
+        raise Unsuitable
     if row.result(dtype) == "bool":
         if off.any():
             raise Unsuitable

@@ -197,6 +197,7 @@ def test_errors_of_operands_reach_the_result() -> None:
         ("floor", [Value(np.array([2.0]), 1e-6)]),
         ("less", [x, x]),
         ("signbit", [Value(np.array([0.0]))]),
+        ("remainder", [Value(np.array([1.0])), Value(np.array([3e-8]), 1e-13)]),
         ("sqrt", [Value(np.array([1e-5]), 1e-4)]),
         ("logical_not", [Value(np.array([0.0]), 1e-6)]),
     ]:
