@@ -255,6 +255,10 @@ std::string expanded(std::string text, bool wide, int width, const std::string& 
   set("SIGN", wide ? "0x8000000000000000lu" : "0x80000000u");
   set("MAGNITUDE", wide ? "0x7ffffffffffffffflu" : "0x7fffffffu");
   set("INF", wide ? "0x7ff0000000000000lu" : "0x7f800000u");
+  set("NAN", wide ? "0x7ff8000000000000lu" : "0x7fc00000u");
+  set("FRACTION", wide ? "52" : "23");
+  set("EXPONENT", wide ? "11" : "8");
+  set("BIAS", wide ? "1023" : "127");
   set("ONE", wide ? "0x3ff0000000000000lu" : "0x3f800000u");
   set("ANY", width == 1 ? "" : "any");
   set("ALL", width == 1 ? "" : "all");

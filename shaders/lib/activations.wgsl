@@ -2,7 +2,7 @@
 // F I U B are the types, the functions' names end in the width. Compilers may contract a * b + c.
 // Where x * exp(-x) is a number and exp(-x) alone a denormal, the exponential is taken 2^32 times as large.
 
-//@ sigmoid: exp
+//@ sigmoid*: exp
 // With h = e / (1 + e), e = exp(-|x|): 1 - h, and e - e h below zero, which damp the errors of the quotient.
 fn sigmoid_{{W}}(x: {{F}}) -> {{F}} {
   let e = exp_{{W}}(-abs(x));
@@ -12,7 +12,7 @@ fn sigmoid_{{W}}(x: {{F}}) -> {{F}} {
   return one - one * h;
 }
 
-//@ gate: with_sign
+//@ gate*: with_sign
 // x sigmoid(v) for v of the sign of x, from e32 = exp(-|v|) 2^32.
 fn gate_{{W}}(x: {{F}}, e32: {{F}}) -> {{F}} {
   let e = e32 * {{F}}(2.3283064365386963e-10);
@@ -24,7 +24,7 @@ fn gate_{{W}}(x: {{F}}, e32: {{F}}) -> {{F}} {
   return with_sign_{{W}}(select(r, r * {{F}}(2.3283064365386963e-10), negative), x);
 }
 
-//@ silu: exp_scaled gate
+//@ silu*: exp_scaled gate
 fn silu_{{W}}(x: {{F}}) -> {{F}} {
   return gate_{{W}}(x, exp_scaled_{{W}}(-abs(x), {{F}}(0.0), {{I}}(32)));
 }
@@ -83,7 +83,7 @@ fn gelu_{{W}}(x: {{F}}) -> {{F}} {
   return select(with_sign_{{W}}(r, x), x, isnan_{{W}}(x));
 }
 
-//@ mish: exp_scaled with_sign
+//@ mish*: exp_scaled with_sign
 // x tanh(log(1 + e)), e = exp(x). With n = e (e + 2): x (1 - h), h = 2 / (n + 2), from 20 on x; below zero
 // x e (1 - h), h = e (e + 1) / (n + 2).
 fn mish_{{W}}(x: {{F}}) -> {{F}} {
@@ -97,7 +97,7 @@ fn mish_{{W}}(x: {{F}}) -> {{F}} {
   return select(s, x, !(x <= {{F}}(20.0)));
 }
 
-//@ softplus: product_error exp_scaled log1p div_f
+//@ softplus*: product_error exp_scaled log1p div_f
 // log(1 + exp(b x)) / b: max(x, 0) and log1p(exp(-|b x|)) / b, b x in two parts. Where the logarithm
 // is its operand, that is scaled: a denormal may be flushed though its quotient by b is none.
 fn softplus_{{W}}(x: {{F}}, b: {{F}}) -> {{F}} {
@@ -109,17 +109,17 @@ fn softplus_{{W}}(x: {{F}}, b: {{F}}) -> {{F}} {
   return select({{F}}(0.0), x, t > {{F}}(0.0)) + select(q, q * {{F}}(5.421010862427522e-20), tail);
 }
 
-//@ logsigmoid: exp log1p
+//@ logsigmoid*: exp log1p
 fn logsigmoid_{{W}}(x: {{F}}) -> {{F}} {
   return min(x, {{F}}(0.0)) - log1p_{{W}}(exp_{{W}}(-abs(x)));
 }
 
-//@ leaky_relu:
+//@ leaky_relu*:
 fn leaky_relu_{{W}}(x: {{F}}, slope: {{F}}) -> {{F}} {
   return select(x * slope, x, x > {{F}}(0.0));
 }
 
-//@ elu: expm1
+//@ elu*: expm1
 fn elu_{{W}}(x: {{F}}, alpha: {{F}}) -> {{F}} {
   return select(alpha * expm1_{{W}}(x), x, x > {{F}}(0.0));
 }
@@ -132,23 +132,23 @@ fn celu_{{W}}(x: {{F}}, alpha: {{F}}) -> {{F}} {
   return select(alpha * expm1_{{W}}(q), x, (x > {{F}}(0.0)) | near);
 }
 
-//@ selu: expm1
+//@ selu*: expm1
 // Klambauer et al. 2017: lambda, and lambda alpha.
 fn selu_{{W}}(x: {{F}}) -> {{F}} {
   return select({{F}}(1.7580993408473766) * expm1_{{W}}(x), {{F}}(1.0507009873554805) * x, x > {{F}}(0.0));
 }
 
-//@ clip_f: max_nan min_nan
+//@ clip_f*: max_nan min_nan
 fn clip_f_{{W}}(x: {{F}}, low: {{F}}, high: {{F}}) -> {{F}} {
   return min_nan_{{W}}(high, max_nan_{{W}}(low, x));
 }
 
-//@ hardsigmoid: clip_f
+//@ hardsigmoid*: clip_f
 fn hardsigmoid_{{W}}(x: {{F}}) -> {{F}} {
-  return clip_f_{{W}}(x + {{F}}(3.0), {{F}}(0.0), {{F}}(6.0)) * {{F}}(0.16666667);
+  return clip_f_{{W}}(x + {{F}}(3.0), {{F}}(0.0), {{F}}(6.0)) * {{F}}(0.16666666666666666);
 }
 
-//@ hardswish: hardsigmoid with_sign
+//@ hardswish*: hardsigmoid with_sign
 fn hardswish_{{W}}(x: {{F}}) -> {{F}} {
   let a = select(abs(x), min(abs(x), {{F}}(3.0)), x < {{F}}(0.0));
   return with_sign_{{W}}(a * hardsigmoid_{{W}}(x), x);
@@ -160,12 +160,12 @@ fn softsign_{{W}}(x: {{F}}) -> {{F}} {
   return with_sign_{{W}}(select(a / ({{F}}(1.0) + a), {{F}}(1.0), a > {{F}}(67108864.0)), x);
 }
 
-//@ hardshrink:
+//@ hardshrink*:
 fn hardshrink_{{W}}(x: {{F}}, size: {{F}}) -> {{F}} {
   return select(x, {{F}}(0.0), abs(x) <= size);
 }
 
-//@ softshrink: clip_f
+//@ softshrink*: clip_f
 fn softshrink_{{W}}(x: {{F}}, size: {{F}}) -> {{F}} {
   return x - clip_f_{{W}}(x, -size, size);
 }

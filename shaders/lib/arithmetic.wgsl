@@ -33,7 +33,7 @@ fn div_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
   return select((a * s) / (b * s), exact, normal & (e >= {{I}}(0)));
 }
 
-//@ recip_f: div_f
+//@ recip_f*: div_f
 fn recip_f_{{W}}(x: {{F}}) -> {{F}} {
   return div_f_{{W}}({{F}}(1.0), x);
 }
@@ -64,12 +64,12 @@ fn sqrt_f_{{W}}(x: {{F}}) -> {{F}} {
   return select(r, nan, y < {{F}}(0.0));
 }
 
-//@ rsqrt_f: sqrt_f recip_f
+//@ rsqrt_f*: sqrt_f recip_f
 fn rsqrt_f_{{W}}(x: {{F}}) -> {{F}} {
   return recip_f_{{W}}(sqrt_f_{{W}}(x));
 }
 
-//@ floor_div_i:
+//@ floor_div_i*:
 // Built from / alone: % of negatives is wrong on some drivers. i32 min / -1 wraps to i32 min.
 fn floor_div_i_{{W}}(a: {{I}}, b: {{I}}) -> {{I}} {
   let zero = b == {{I}}(0);
@@ -81,82 +81,83 @@ fn floor_div_i_{{W}}(a: {{I}}, b: {{I}}) -> {{I}} {
   return select(select(f, -a, wraps), {{I}}(0), zero);
 }
 
-//@ floor_mod_i: floor_div_i
+//@ floor_mod_i*: floor_div_i
 fn floor_mod_i_{{W}}(a: {{I}}, b: {{I}}) -> {{I}} {
   return select(a - b * floor_div_i_{{W}}(a, b), {{I}}(0), b == {{I}}(0));
 }
 
-//@ floor_div_u:
+//@ floor_div_u*:
 fn floor_div_u_{{W}}(a: {{U}}, b: {{U}}) -> {{U}} {
-  let zero = b == {{U}}(0u);
-  return select(a / select(b, {{U}}(1u), zero), {{U}}(0u), zero);
+  let zero = b == {{U}}(0);
+  return select(a / select(b, {{U}}(1), zero), {{U}}(0), zero);
 }
 
-//@ floor_mod_u: floor_div_u
+//@ floor_mod_u*: floor_div_u
 fn floor_mod_u_{{W}}(a: {{U}}, b: {{U}}) -> {{U}} {
-  return select(a - b * floor_div_u_{{W}}(a, b), {{U}}(0u), b == {{U}}(0u));
+  return select(a - b * floor_div_u_{{W}}(a, b), {{U}}(0), b == {{U}}(0));
 }
 
-//@ fmod_lifted:
+//@ fmod_lifted*:
 // The remainder of |a| by |b|, finite and b not zero, times 2^lift: exact, by long division of the mantissas in integers,
-// 8 bits a step (the shifts of Sun's e_fmod). Denormals are told apart, whatever the device makes of them.
+// as many bits a step as exponents have (the shifts of Sun's e_fmod). Denormals are told apart, whatever the device makes of them.
 fn fmod_lifted_{{W}}(a: {{F}}, b: {{F}}, lift: {{I}}) -> {{F}} {
   let one = {{I}}(1);
-  let ba = bitcast<{{I}}>(a) & {{I}}(0x7fffffff);
-  let bb = bitcast<{{I}}>(b) & {{I}}(0x7fffffff);
-  let ea = max(ba >> {{U}}(23u), one);
-  let eb = max(bb >> {{U}}(23u), one);
-  let d = {{U}}(bb - ((eb - one) << {{U}}(23u)));
-  var r = {{U}}(ba - ((ea - one) << {{U}}(23u)));
+  let ba = bitcast<{{I}}>(a) & bitcast<{{I}}>({{U}}({{MAGNITUDE}}));
+  let bb = bitcast<{{I}}>(b) & bitcast<{{I}}>({{U}}({{MAGNITUDE}}));
+  let ea = max(ba >> {{U32}}({{FRACTION}}u), one);
+  let eb = max(bb >> {{U32}}({{FRACTION}}u), one);
+  let d = {{U}}(bb - ((eb - one) << {{U32}}({{FRACTION}}u)));
+  var r = {{U}}(ba - ((ea - one) << {{U32}}({{FRACTION}}u)));
   let start = ea - eb;
   var left = max(start, {{I}}(0));
   var count = {{MAXSTART}};
   r = select(r, r - r / d * d, start >= {{I}}(0));
   loop {
     if (count <= 0) { break; }
-    let step = min(left, {{I}}(8));
-    let shifted = r << {{U}}(step);
+    let step = min(left, {{I}}({{EXPONENT}}));
+    let shifted = r << {{U32}}(step);
     r = select(r, shifted - shifted / d * d, step > {{I}}(0));
     left = left - step;
-    count = count - 8;
+    count = count - {{EXPONENT}};
   }
   let e = min(ea, eb) + lift;
-  let z = min({{I}}(countLeadingZeros(r)) - {{I}}(8), e - one);
-  let bits = ({{U}}(e - one - z) << {{U}}(23u)) + (r << {{U}}(z));
-  return bitcast<{{F}}>(select(bits, {{U}}(0u), r == {{U}}(0u)));
+  let top = {{I}}(bitcast<{{U}}>({{F}}(r)) >> {{U32}}({{FRACTION}}u));
+  let z = min({{I}}({{BIAS}} + {{FRACTION}}) - top, e - one);
+  let bits = ({{U}}(e - one - z) << {{U32}}({{FRACTION}}u)) + (r << {{U32}}(z));
+  return bitcast<{{F}}>(select(bits, {{U}}(0), r == {{U}}(0)));
 }
 
-//@ fmod_signed: fmod_lifted isnan
+//@ fmod_signed*: fmod_lifted isnan
 // With the sign of a, as C's fmod, times 2^lift where b is finite.
 fn fmod_signed_{{W}}(a: {{F}}, b: {{F}}, lift: {{I}}) -> {{F}} {
-  let ba = bitcast<{{U}}>(a) & {{U}}(0x7fffffffu);
-  let bb = bitcast<{{U}}>(b) & {{U}}(0x7fffffffu);
-  let finite = (ba < {{U}}(0x7f800000u)) & (bb != {{U}}(0u));
-  let ok = finite & (bb < {{U}}(0x7f800000u));
+  let ba = bitcast<{{U}}>(a) & {{U}}({{MAGNITUDE}});
+  let bb = bitcast<{{U}}>(b) & {{U}}({{MAGNITUDE}});
+  let finite = (ba < {{U}}({{INF}})) & (bb != {{U}}(0));
+  let ok = finite & (bb < {{U}}({{INF}}));
   let m = fmod_lifted_{{W}}(select({{F}}(1.0), a, ok), select({{F}}(1.0), b, ok), select({{I}}(0), lift, ok));
-  let signed = bitcast<{{F}}>(bitcast<{{U}}>(m) | (bitcast<{{U}}>(a) & {{U}}(0x80000000u)));
-  let nan = bitcast<{{F}}>({{U}}(0x7fc00000u) | ba);
-  return select(select(nan, a, finite & (bb == {{U}}(0x7f800000u))), signed, ok);
+  let signed = bitcast<{{F}}>(bitcast<{{U}}>(m) | (bitcast<{{U}}>(a) & {{U}}({{SIGN}})));
+  let nan = bitcast<{{F}}>({{U}}({{NAN}}) | ba);
+  return select(select(nan, a, finite & (bb == {{U}}({{INF}}))), signed, ok);
 }
 
-//@ fmod_f: fmod_signed
+//@ fmod_f*: fmod_signed
 fn fmod_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
   return fmod_signed_{{W}}(a, b, {{I}}(0));
 }
 
-//@ floor_mod_f: fmod_signed
+//@ floor_mod_f*: fmod_signed
 // Where the divisor is small, at 2^64 times the size: the remainder may be denormal, its sum with the divisor is not.
 fn floor_mod_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
   let small = abs(b) < {{F}}(5.421010862427522e-20);
   let m = fmod_signed_{{W}}(a, b, select({{I}}(0), {{I}}(64), small));
   let sum = m + b * select({{F}}(1.0), {{F}}(18446744073709551616.0), small);
-  let zero = (bitcast<{{U}}>(m) & {{U}}(0x7fffffffu)) == {{U}}(0u);
+  let zero = (bitcast<{{U}}>(m) & {{U}}({{MAGNITUDE}})) == {{U}}(0);
   let differs = !zero & ((bitcast<{{I}}>(m) ^ bitcast<{{I}}>(b)) < {{I}}(0));
   let r = select(m, sum, differs) * select({{F}}(1.0), {{F}}(5.421010862427522e-20), small);
-  return select(r, bitcast<{{F}}>(bitcast<{{U}}>(b) & {{U}}(0x80000000u)), zero);
+  return select(r, bitcast<{{F}}>(bitcast<{{U}}>(b) & {{U}}({{SIGN}})), zero);
 }
 
-//@ floor_div_f: fmod_f div_f
+//@ floor_div_f*: fmod_f div_f
 // As Python's float division: (a - mod) / b rounded to the nearest whole number. Small operands are scaled up, so that
 // neither difference nor remainder is denormal where it counts.
 fn floor_div_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
@@ -170,24 +171,24 @@ fn floor_div_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
   let q = select(d, d - {{F}}(1.0), differs);
   let f = floor(q);
   let r = select(f, f + {{F}}(1.0), q - f > {{F}}(0.5));
-  let z = bitcast<{{F}}>((bitcast<{{U}}>(a) ^ bitcast<{{U}}>(b)) & {{U}}(0x80000000u));
+  let z = bitcast<{{F}}>((bitcast<{{U}}>(a) ^ bitcast<{{U}}>(b)) & {{U}}({{SIGN}}));
   return select(select(r, z, q == {{F}}(0.0)), x / y, y == {{F}}(0.0));
 }
 
-//@ pow_u:
+//@ pow_u*:
 fn pow_u_{{W}}(x: {{U}}, y: {{U}}) -> {{U}} {
   var n = y;
   var base = x;
-  var r = {{U}}(1u);
-  for (var i = 0; i < 32; i = i + 1) {
-    r = select(r, r * base, (n & {{U}}(1u)) == {{U}}(1u));
+  var r = {{U}}(1);
+  for (var i = 0; i < {{BITS}}; i = i + 1) {
+    r = select(r, r * base, (n & {{U}}(1)) == {{U}}(1));
     base = base * base;
-    n = n >> {{U}}(1u);
+    n = n >> {{U32}}(1u);
   }
   return r;
 }
 
-//@ pow_i: pow_u
+//@ pow_i*: pow_u
 fn pow_i_{{W}}(x: {{I}}, y: {{I}}) -> {{I}} {
   let up = bitcast<{{I}}>(pow_u_{{W}}(bitcast<{{U}}>(x), bitcast<{{U}}>(max(y, {{I}}(0)))));
   let one = select({{I}}(1), x, (y & {{I}}(1)) == {{I}}(1));
@@ -195,7 +196,7 @@ fn pow_i_{{W}}(x: {{I}}, y: {{I}}) -> {{I}} {
   return select(up, down, y < {{I}}(0));
 }
 
-//@ fmod_i:
+//@ fmod_i*:
 // Remainder with the sign of a, as C's %.
 fn fmod_i_{{W}}(a: {{I}}, b: {{I}}) -> {{I}} {
   let wild = (b == {{I}}(0)) | (b == {{I}}(-1));
@@ -203,32 +204,32 @@ fn fmod_i_{{W}}(a: {{I}}, b: {{I}}) -> {{I}} {
   return select(a - d * (a / d), {{I}}(0), wild);
 }
 
-//@ gcd_u:
-// Euclid's algorithm: at most 47 steps.
+//@ gcd_u*:
+// Euclid's algorithm: at most 47 steps for 32 bits, 93 for 64.
 fn gcd_u_{{W}}(a: {{U}}, b: {{U}}) -> {{U}} {
   var x = a;
   var y = b;
-  for (var i = 0; i < 48; i = i + 1) {
-    if ({{ALL}}(y == {{U}}(0u))) { break; }
-    let d = select(y, {{U}}(1u), y == {{U}}(0u));
+  for (var i = 0; i < 96; i = i + 1) {
+    if ({{ALL}}(y == {{U}}(0))) { break; }
+    let d = select(y, {{U}}(1), y == {{U}}(0));
     let r = x - d * (x / d);
-    x = select(y, x, y == {{U}}(0u));
-    y = select(r, {{U}}(0u), y == {{U}}(0u));
+    x = select(y, x, y == {{U}}(0));
+    y = select(r, {{U}}(0), y == {{U}}(0));
   }
   return x;
 }
 
-//@ gcd_i: gcd_u
+//@ gcd_i*: gcd_u
 fn gcd_i_{{W}}(a: {{I}}, b: {{I}}) -> {{I}} {
   return bitcast<{{I}}>(gcd_u_{{W}}(bitcast<{{U}}>(abs(a)), bitcast<{{U}}>(abs(b))));
 }
 
-//@ lcm_u: gcd_u
+//@ lcm_u*: gcd_u
 fn lcm_u_{{W}}(a: {{U}}, b: {{U}}) -> {{U}} {
-  return a / max(gcd_u_{{W}}(a, b), {{U}}(1u)) * b;
+  return a / max(gcd_u_{{W}}(a, b), {{U}}(1)) * b;
 }
 
-//@ lcm_i: lcm_u
+//@ lcm_i*: lcm_u
 fn lcm_i_{{W}}(a: {{I}}, b: {{I}}) -> {{I}} {
   return bitcast<{{I}}>(lcm_u_{{W}}(bitcast<{{U}}>(abs(a)), bitcast<{{U}}>(abs(b))));
 }
@@ -303,9 +304,4 @@ fn lerp_{{W}}(start: {{F}}, end: {{F}}, w: {{F}}) -> {{F}} {
   let s = select(a, clamp(a, {{F}}(-1.0), {{F}}(1.0)), isinf_{{W}}(b) & isfinite_{{W}}(a));
   let e = select(b, clamp(b, {{F}}(-1.0), {{F}}(1.0)), isinf_{{W}}(a) & isfinite_{{W}}(b));
   return select(v * s + w * e, r, isfinite_{{W}}(d));
-}
-
-//@ div_f64:
-fn div_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
-  return a / b;
 }

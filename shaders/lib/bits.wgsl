@@ -1,7 +1,8 @@
 // Comparisons, choices that keep NaN, bits and casts. Each section starts with `//@ name: sections it needs` and is expanded at vector
 // width 1 or 4: F I U B are the types, the functions' names end in the width. Compilers may contract a * b + c.
 // A section with a star is also one of 64-bit numbers, with that as its name's end: F I U then have 64 bits, and F32
-// I32 U32 never do; BITS LAST SIGN MAGNITUDE INF ONE are the numbers' width, that less one, and masks.
+// I32 U32 never do; BITS is the numbers' width and LAST that less one, FRACTION and EXPONENT are the
+// widths of a float's parts, BIAS is its exponent's; SIGN MAGNITUDE INF NAN ONE are bits.
 
 //@ isnan*:
 // Comparison of bits: compilers fold v != v to false.
@@ -69,19 +70,19 @@ fn sign_f_{{W}}(x: {{F}}) -> {{F}} {
   return select(select(one, {{F}}(0.0), x == {{F}}(0.0)), x, isnan_{{W}}(x));
 }
 
-//@ max_key: isnan
+//@ max_key*: isnan
 // Unsigned integers that order as the floats do: both zeros alike, NaN above all.
 fn max_key_{{W}}(x: {{F}}) -> {{U}} {
   let b = bitcast<{{U}}>(x);
-  let sign = {{U}}(0x80000000u);
+  let sign = {{U}}({{SIGN}});
   let key = select(sign | b, ~b, b > sign);  // -0.0 is `sign` itself, as 0.0 becomes
-  return select(key, {{U}}(0xffffffffu), isnan_{{W}}(x));
+  return select(key, ~{{U}}(0), isnan_{{W}}(x));
 }
 
-//@ min_key: max_key
+//@ min_key*: max_key
 // The other way round; NaN is still above all.
 fn min_key_{{W}}(x: {{F}}) -> {{U}} {
-  return max_key_{{W}}(bitcast<{{F}}>(bitcast<{{U}}>(x) ^ {{U}}(0x80000000u)));
+  return max_key_{{W}}(bitcast<{{F}}>(bitcast<{{U}}>(x) ^ {{U}}({{SIGN}})));
 }
 
 //@ signbit*:
@@ -94,20 +95,20 @@ fn copysign_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
   return bitcast<{{F}}>((bitcast<{{U}}>(a) & {{U}}({{MAGNITUDE}})) | (bitcast<{{U}}>(b) & {{U}}({{SIGN}})));
 }
 
-//@ heaviside: isnan
+//@ heaviside*: isnan
 // By bits, so that denormals count whatever the device makes of them.
 fn heaviside_{{W}}(x: {{F}}, h: {{F}}) -> {{F}} {
   let b = bitcast<{{I}}>(x);
   let step = select({{F}}(0.0), {{F}}(1.0), b > {{I}}(0));
-  return select(select(step, h, (b & {{I}}(0x7fffffff)) == {{I}}(0)), x, isnan_{{W}}(x));
+  return select(select(step, h, (b & bitcast<{{I}}>({{U}}({{MAGNITUDE}}))) == {{I}}(0)), x, isnan_{{W}}(x));
 }
 
-//@ nextafter: isnan
+//@ nextafter*: isnan
 // Neighbours differ by 1 as integers once negative numbers count downwards.
 fn nextafter_{{W}}(x: {{F}}, y: {{F}}) -> {{F}} {
   let bx = bitcast<{{I}}>(x);
   let by = bitcast<{{I}}>(y);
-  let low = bitcast<{{I}}>({{U}}(0x80000000u));
+  let low = bitcast<{{I}}>({{U}}({{SIGN}}));
   let kx = select(bx, low - bx, bx < {{I}}(0));
   let ky = select(by, low - by, by < {{I}}(0));
   let k = kx + select({{I}}(-1), {{I}}(1), ky > kx);
@@ -116,26 +117,26 @@ fn nextafter_{{W}}(x: {{F}}, y: {{F}}) -> {{F}} {
   return select(select(r, y, isnan_{{W}}(y)), x, isnan_{{W}}(x));
 }
 
-//@ shl_i: shl_u
+//@ shl_i*: shl_u
 fn shl_i_{{W}}(a: {{I}}, n: {{I}}) -> {{I}} {
   return bitcast<{{I}}>(shl_u_{{W}}(bitcast<{{U}}>(a), bitcast<{{U}}>(n)));
 }
 
-//@ shl_u:
+//@ shl_u*:
 // Counts past the width push every bit out, and so do negative ones, which are large as unsigned numbers.
 fn shl_u_{{W}}(a: {{U}}, n: {{U}}) -> {{U}} {
-  return select({{U}}(0u), a << (n & {{U}}(31u)), n < {{U}}(32u));
+  return select({{U}}(0), a << {{U32}}(n & {{U}}({{LAST}})), n < {{U}}({{BITS}}));
 }
 
-//@ shr_i:
+//@ shr_i*:
 // The sign fills up.
 fn shr_i_{{W}}(a: {{I}}, n: {{I}}) -> {{I}} {
-  return a >> min(bitcast<{{U}}>(n), {{U}}(31u));
+  return a >> {{U32}}(min(bitcast<{{U}}>(n), {{U}}({{LAST}})));
 }
 
-//@ shr_u:
+//@ shr_u*:
 fn shr_u_{{W}}(a: {{U}}, n: {{U}}) -> {{U}} {
-  return select({{U}}(0u), a >> (n & {{U}}(31u)), n < {{U}}(32u));
+  return select({{U}}(0), a >> {{U32}}(n & {{U}}({{LAST}})), n < {{U}}({{BITS}}));
 }
 
 //@ f_to_i: isnan

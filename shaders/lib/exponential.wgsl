@@ -50,7 +50,7 @@ fn exp_scaled_{{W}}(h: {{F}}, l: {{F}}, j: {{I}}) -> {{F}} {
   return select(scale2_{{W}}(e, {{I}}(k) + j), h, isnan_{{W}}(h));
 }
 
-//@ exp: exp_scaled
+//@ exp*: exp_scaled
 fn exp_{{W}}(x: {{F}}) -> {{F}} {
   return exp_scaled_{{W}}(x, {{F}}(0.0), {{I}}(0));
 }
@@ -142,22 +142,22 @@ fn log_sum_{{W}}(k: {{F}}, f: {{F}}, c: {{F}}) -> {{F}} {
   return log_tail_{{W}}(f) + low - {{F}}(0.5) * f * f + f + k * {{F}}(0.69313812256);
 }
 
-//@ log_special: isnan
+//@ log_special*: isnan
 // r, but for x where logarithms are infinite or NaN.
 fn log_special_{{W}}(x: {{F}}, r: {{F}}) -> {{F}} {
-  let inf = bitcast<{{F}}>({{U}}(0x7f800000u) | (bitcast<{{U}}>(x) & {{U}}(0u)));
-  let nan = bitcast<{{F}}>({{U}}(0x7fc00000u) | (bitcast<{{U}}>(x) & {{U}}(0u)));
+  let inf = bitcast<{{F}}>({{U}}({{INF}}) | (bitcast<{{U}}>(x) & {{U}}(0)));
+  let nan = bitcast<{{F}}>({{U}}({{NAN}}) | (bitcast<{{U}}>(x) & {{U}}(0)));
   let special = select(select(r, x, (x == inf) | isnan_{{W}}(x)), -inf, x == {{F}}(0.0));
   return select(special, nan, x < {{F}}(0.0));
 }
 
-//@ log: log_exponent log_fraction log_sum log_special
+//@ log*: log_exponent log_fraction log_sum log_special
 fn log_{{W}}(x: {{F}}) -> {{F}} {
   let r = log_sum_{{W}}(log_exponent_{{W}}(x), log_fraction_{{W}}(x), {{F}}(0.0));
   return log_special_{{W}}(x, r);
 }
 
-//@ log1p_parts: log_exponent log_fraction kept
+//@ log1p_parts*: log_exponent log_fraction kept
 // log(1 + x) = k ln 2 + log(1 + f) + c. Near 0 the fraction is x itself; else 1 + x rounds, and c is what it lost
 // (fdlibm's s_log1pf).
 struct Log1pParts_{{W}} {
@@ -181,7 +181,7 @@ fn log1p_scaled_{{W}}(x: {{F}}, j: {{F}}) -> {{F}} {
   return log_special_{{W}}({{F}}(1.0) + x, select(r, x, (abs(x) < {{F}}(2.98023224e-8)) & (j == {{F}}(0.0))));
 }
 
-//@ log1p: log1p_scaled
+//@ log1p*: log1p_scaled
 fn log1p_{{W}}(x: {{F}}) -> {{F}} {
   return log1p_scaled_{{W}}(x, {{F}}(0.0));
 }
@@ -215,7 +215,7 @@ fn log10_{{W}}(x: {{F}}) -> {{F}} {
   return log_special_{{W}}(x, r + k * {{F}}(3.0102920532e-1));
 }
 
-//@ gap: kept
+//@ gap*: kept
 // |x - y| in two parts (Knuth's two-sum), 0 for equal infinities.
 struct Gap_{{W}} {
   high: {{F}},
@@ -231,7 +231,7 @@ fn gap_{{W}}(x: {{F}}, y: {{F}}) -> Gap_{{W}} {
   return Gap_{{W}}(d, select({{F}}(0.0), low, (k < {{F}}(1e6)) & (abs(a) < {{F}}(1e30))));
 }
 
-//@ logaddexp: gap exp_scaled log1p max_nan
+//@ logaddexp*: gap exp_scaled log1p max_nan
 // The larger one and log1p of the ratio of the smaller to it.
 fn logaddexp_{{W}}(x: {{F}}, y: {{F}}) -> {{F}} {
   let d = gap_{{W}}(x, y);
@@ -245,12 +245,12 @@ fn logaddexp2_{{W}}(x: {{F}}, y: {{F}}) -> {{F}} {
   return max_nan_{{W}}(x, y) + log2_sum_{{W}}(p.k, p.f, p.c);
 }
 
-//@ xlogy: log isnan
+//@ xlogy*: log isnan
 fn xlogy_{{W}}(x: {{F}}, y: {{F}}) -> {{F}} {
   return select(x * log_{{W}}(y), {{F}}(0.0), (x == {{F}}(0.0)) & !isnan_{{W}}(y));
 }
 
-//@ xlog1py: log1p isnan
+//@ xlog1py*: log1p isnan
 fn xlog1py_{{W}}(x: {{F}}, y: {{F}}) -> {{F}} {
   return select(x * log1p_{{W}}(y), {{F}}(0.0), (x == {{F}}(0.0)) & !isnan_{{W}}(y));
 }

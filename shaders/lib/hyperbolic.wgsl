@@ -1,10 +1,10 @@
 // Hyperbolic functions and their inverses. Each section starts with `//@ name: sections it needs` and is expanded at
 // vector width 1 or 4: F I U B are the types, the functions' names end in the width. Compilers may contract a * b + c.
 
-//@ with_sign:
+//@ with_sign*:
 // r >= 0 with the sign of x, also of zeros.
 fn with_sign_{{W}}(r: {{F}}, x: {{F}}) -> {{F}} {
-  return bitcast<{{F}}>(bitcast<{{U}}>(r) | (bitcast<{{U}}>(x) & {{U}}(0x80000000u)));
+  return bitcast<{{F}}>(bitcast<{{U}}>(r) | (bitcast<{{U}}>(x) & {{U}}({{SIGN}})));
 }
 
 //@ sinh: exp_scaled with_sign
@@ -20,7 +20,7 @@ fn sinh_{{W}}(x: {{F}}) -> {{F}} {
   return with_sign_{{W}}(select(e - {{F}}(0.25) / e, q * z * a + a, a < {{F}}(1.0)), x);
 }
 
-//@ cosh: exp_scaled
+//@ cosh*: exp_scaled
 fn cosh_{{W}}(x: {{F}}) -> {{F}} {
   let e = exp_scaled_{{W}}(abs(x), {{F}}(0.0), {{I}}(-1));
   return e + {{F}}(0.25) / e;
@@ -41,34 +41,34 @@ fn tanh_{{W}}(x: {{F}}) -> {{F}} {
   return select(r, x, isnan_{{W}}(x));
 }
 
-//@ asinh: log1p_scaled with_sign
+//@ asinh*: log1p_scaled with_sign
 // log(a + sqrt(a^2 + 1)) as log1p(a + a^2 / (1 + sqrt(a^2 + 1))), from 2^28 on as log(a) + ln 2 (fdlibm's s_asinh).
 fn asinh_{{W}}(x: {{F}}) -> {{F}} {
   let a = abs(x);
   let big = a > {{F}}(268435456.0);
   let z = a * a;
-  let t = select(a + z / ({{F}}(1.0) + sqrt(z + {{F}}(1.0))), a, big);
+  let t = select(a + z / ({{F}}(1.0) + sqrt(z + {{F}}(1.0))), a - {{F}}(1.0), big);
   return with_sign_{{W}}(log1p_scaled_{{W}}(t, select({{F}}(0.0), {{F}}(1.0), big)), x);
 }
 
-//@ acosh: log1p_scaled
+//@ acosh*: log1p_scaled
 // t = x - 1: log1p(t + sqrt(2 t + t^2)), from 2^28 on as log(x) + ln 2 (fdlibm's e_acosh).
 fn acosh_{{W}}(x: {{F}}) -> {{F}} {
   let t = x - {{F}}(1.0);
   let big = t > {{F}}(268435456.0);
   let u = select(t + sqrt(t * (t + {{F}}(2.0))), t, big);
   let r = log1p_scaled_{{W}}(u, select({{F}}(0.0), {{F}}(1.0), big));
-  let nan = bitcast<{{F}}>({{U}}(0x7fc00000u) | (bitcast<{{U}}>(x) & {{U}}(0u)));
+  let nan = bitcast<{{F}}>({{U}}({{NAN}}) | (bitcast<{{U}}>(x) & {{U}}(0)));
   return select(r, nan, x < {{F}}(1.0));
 }
 
-//@ atanh: log1p with_sign
+//@ atanh*: log1p with_sign
 // log1p(2 a + 2 a^2 / (1 - a)) / 2 (fdlibm's e_atanh); infinite at 1, NaN beyond, where 1 - a is negative.
 fn atanh_{{W}}(x: {{F}}) -> {{F}} {
   let a = abs(x);
   let t = a + a;
-  let nan = bitcast<{{F}}>({{U}}(0x7fc00000u) | (bitcast<{{U}}>(x) & {{U}}(0u)));
-  let inf = bitcast<{{F}}>({{U}}(0x7f800000u) | (bitcast<{{U}}>(x) & {{U}}(0u)));
+  let nan = bitcast<{{F}}>({{U}}({{NAN}}) | (bitcast<{{U}}>(x) & {{U}}(0)));
+  let inf = bitcast<{{F}}>({{U}}({{INF}}) | (bitcast<{{U}}>(x) & {{U}}(0)));
   let r = log1p_{{W}}(t + t * a / ({{F}}(1.0) - a)) * {{F}}(0.5);
   return select(with_sign_{{W}}(select(r, inf, a == {{F}}(1.0)), x), nan, a > {{F}}(1.0));
 }
