@@ -119,20 +119,20 @@ fn sin_cos_{{W}}(n: {{U}}, r: {{F}}, lo: {{F}}) -> {{F}} {
   return bitcast<{{F}}>(bitcast<{{U}}>(v) ^ ((n & {{U}}(2u)) << {{U}}(30u)));
 }
 
-//@ sin: angle sin_cos isfinite
+//@ sin*: angle sin_cos isfinite
 fn sin_{{W}}(x: {{F}}) -> {{F}} {
   let angle = angle_{{W}}(x);
   let r = sin_cos_{{W}}(angle.n, angle.hi, angle.lo);
   let b = bitcast<{{U}}>(x);
-  let nan = bitcast<{{F}}>({{U}}(0x7fc00000u) | b);
-  return select(nan, bitcast<{{F}}>(bitcast<{{U}}>(r) ^ (b & {{U}}(0x80000000u))), isfinite_{{W}}(x));
+  let nan = bitcast<{{F}}>({{U}}({{NAN}}) | b);
+  return select(nan, bitcast<{{F}}>(bitcast<{{U}}>(r) ^ (b & {{U}}({{SIGN}}))), isfinite_{{W}}(x));
 }
 
-//@ cos: angle sin_cos isfinite
+//@ cos*: angle sin_cos isfinite
 fn cos_{{W}}(x: {{F}}) -> {{F}} {
   let angle = angle_{{W}}(x);
-  let nan = bitcast<{{F}}>({{U}}(0x7fc00000u) | bitcast<{{U}}>(x));
-  return select(nan, sin_cos_{{W}}(angle.n + {{U}}(1u), angle.hi, angle.lo), isfinite_{{W}}(x));
+  let nan = bitcast<{{F}}>({{U}}({{NAN}}) | bitcast<{{U}}>(x));
+  return select(nan, sin_cos_{{W}}(angle.n + {{U}}(1), angle.hi, angle.lo), isfinite_{{W}}(x));
 }
 
 //@ tan: angle recip_f isfinite
@@ -244,10 +244,10 @@ fn atan_ratio_{{W}}(y: {{F}}, x: {{F}}) -> {{F}} {
   return select(r, other, swap);
 }
 
-//@ atan: atan_ratio isnan
+//@ atan*: atan_ratio isnan
 fn atan_{{W}}(x: {{F}}) -> {{F}} {
   let r = atan_ratio_{{W}}(abs(x), {{F}}(1.0));
-  let signed = bitcast<{{F}}>(bitcast<{{U}}>(r) | (bitcast<{{U}}>(x) & {{U}}(0x80000000u)));
+  let signed = bitcast<{{F}}>(bitcast<{{U}}>(r) | (bitcast<{{U}}>(x) & {{U}}({{SIGN}})));
   return select(signed, x, isnan_{{W}}(x));
 }
 
