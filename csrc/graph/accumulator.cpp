@@ -31,6 +31,7 @@ bool is_pair(ReduceOp op) {
   return is_arg(op) || op == ReduceOp::deviations || op == ReduceOp::logsumexp;
 }
 DType part_of(ReduceOp op, DType input) {
+  if (is_arg(op) && is_wide(input)) return DType::uint64;
   return is_arg(op) || is_truth(op) ? DType::uint32 : input;
 }
 
@@ -122,24 +123,35 @@ std::string Accumulator::declare_fold() {
          "));\n}\n";
 }
 
+// Subgroup operations take 32 bits at a time.
 std::string Accumulator::declare_shuffle(int width) const {
-  auto of = [&](int i) { return "subgroupShuffleXor(" + word("a", i) + ", mask)"; };
-  return "fn rd_shuffle(a: " + type(width) + ", mask: u32) -> " + type(width) + " {\n  return " +
-         make(of(0), pair_ ? of(1) : "", width) + ";\n}\n";
+  std::string body, u = wgsl_type("u32", width), ty = part_type(width);
+  auto of = [&](int i) {
+    if (!is_wide(part_)) return "subgroupShuffleXor(" + word("a", i) + ", mask)";
+    std::string wide = wgsl_type("u64", width), n = std::to_string(i);
+    body += "  let b" + n + " = bitcast<" + wide + ">(" + word("a", i) + ");\n  let l" + n +
+            " = subgroupShuffleXor(" + u + "(b" + n + "), mask);\n  let h" + n +
+            " = subgroupShuffleXor(" + u + "(b" + n + " >> " + u + "(32u)), mask);\n";
+    return "bitcast<" + ty + ">(" + wide + "(l" + n + ") | (" + wide + "(h" + n + ") << " + u +
+           "(32u)))";
+  };
+  std::string first = of(0), second = pair_ ? of(1) : "";
+  return "fn rd_shuffle(a: " + type(width) + ", mask: u32) -> " + type(width) + " {\n" + body +
+         "  return " + make(first, second, width) + ";\n}\n";
 }
 
 // Unsigned integers that order as the elements do, or against them; NaN is above all.
 std::string Accumulator::key(const std::string& element, int width) {
   bool low = op_ == ReduceOp::argmin;
-  std::string u = wgsl_type("u32", width);
+  std::string u = part_type(width);
   std::string key;
-  if (is_float(input_))
-    return k_.use_function(low ? "min_key" : "max_key", width) + "(" + element + ")";
+  if (is_float(input_)) return function(low ? "min_key" : "max_key", width) + "(" + element + ")";
   if (is_bool(input_))
     key = "select(" + u + "(0u), " + u + "(1u), " + element + ")";
   else
-    key = "(bitcast<" + u + ">(" + element + ")" +
-          (input_ == DType::int32 ? " ^ " + u + "(0x80000000u))" : ")");
+    key = "bitcast<" + u + ">(" + element + ")";
+  if (info(input_).kind == Kind::i)
+    key = "(" + key + " ^ " + u + (is_wide(part_) ? "(0x8000000000000000lu))" : "(0x80000000u))");
   return low ? "~" + key : key;
 }
 
@@ -147,7 +159,8 @@ std::string Accumulator::lift(const std::string& x, const std::string& index, in
                               bool lanes) {
   std::string ty = part_type(width);
   if (is_arg(op_)) {
-    std::string place = width > 1 && lanes ? "vec4<u32>(0u, 1u, 2u, 3u) + " + index : index;
+    std::string place = width > 1 && lanes ? "vec4<u32>(0u, 1u, 2u, 3u) + " + index
+                                           : std::string(info(part_).compute) + "(" + index + ")";
     return make(key(x, width), ty + "(" + place + ")", width);
   }
   if (is_truth(op_)) return "select(" + ty + "(0u), " + ty + "(1u), " + x + ")";

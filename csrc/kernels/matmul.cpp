@@ -30,10 +30,10 @@ struct Variant {
   bool has(Flag f) const { return (flags & f) != 0; }
   int stages() const { return has(kTwoStages) ? 2 : 1; }
   uint32_t threads() const { return static_cast<uint32_t>(bm / tm * (bn / tn) * split); }
-  uint32_t workgroup_bytes() const {
+  uint32_t workgroup_bytes(DType t) const {
     const int tiles = bk * (bm / 4 + bn / 4 + (has(kPad) ? 2 : 0)) * stages();
     const int sums = (split - 1) * bm * bn / 4;
-    return static_cast<uint32_t>(std::max(tiles, sums)) * 16;
+    return static_cast<uint32_t>(std::max(tiles, sums) * 4 * info(t).size);
   }
 };
 
@@ -55,6 +55,7 @@ constexpr Variant kVariants[] = {
     {"64x64x32_8x8_s4", 64, 64, 32, 8, 8, 4, 8, 4, 8, kGpuFlags},
     {"64x32x32_8x4_s4", 64, 32, 32, 8, 4, 4, 8, 4, 8, kGpuFlags},
     {"32x32x32_4x4_s4", 32, 32, 32, 4, 4, 4, 8, 4, 8, kGpuFlags},
+    {"32x32x16_4x4_s2", 32, 32, 16, 4, 4, 2, 8, 4, 8, kGpuFlags},
     {"16x16x64_4x4_s8", 16, 16, 64, 4, 4, 8, 4, 4, 8, kGpuFlags},
     {"cpu_128x128x16_16x16", 128, 128, 16, 16, 16, 1, 2, 4, 1, kEmitLoop},
     {"cpu_64x64x16_8x8", 64, 64, 16, 8, 8, 1, 8, 8, 1, kEmitLoop},
@@ -75,36 +76,48 @@ int64_t tiles(const Variant& v, const MatmulProblem& p) {
   return div_up(p.m, v.bm) * div_up(p.n, v.bn);
 }
 
+bool fits(const rt::Limits& limits, const Variant& v, DType t) {
+  return v.threads() <= limits.max_invocations && v.threads() <= limits.max_workgroup_x &&
+         v.workgroup_bytes(t) <= limits.max_workgroup_memory;
+}
+
 /// In order of preference: the largest tile that still gives a large GPU enough workgroups, and
-/// that the matrix fills by half or more.
+/// that the matrix fills by half or more. Results of 64 bits take twice the registers and memory:
+/// the last one fits every adapter.
 struct Choice {
   const char* name;
   int64_t workgroups;
 };
 constexpr Choice kGpu[] = {
     {"128x128x16_8x16_e", 256}, {"64x64x16_8x8_e", 256}, {"32x32x32_4x4_s4", 0}};
+constexpr Choice kGpuWide[] = {
+    {"64x64x16_8x8_e", 256}, {"32x32x32_4x4_s4", 0}, {"32x32x16_4x4_s2", 0}};
 
 int choose_gpu(const rt::Limits& limits, const MatmulProblem& p) {
-  for (const Choice& c : kGpu) {
-    const int v = index_of(c.name);
-    const bool filled = 2 * p.m > kVariants[v].bm && 2 * p.n > kVariants[v].bn;
-    if (filled && matmul_variant_fits(limits, v) &&
-        tiles(kVariants[v], p) * p.batch >= c.workgroups)
-      return v;
+  const Choice* last = std::prev(is_wide(p.dtype) ? std::end(kGpuWide) : std::end(kGpu));
+  for (const Choice* c = is_wide(p.dtype) ? kGpuWide : kGpu; c != last; ++c) {
+    const Variant& v = kVariants[index_of(c->name)];
+    const bool filled = c->workgroups == 0 || (2 * p.m > v.bm && 2 * p.n > v.bn);
+    if (filled && fits(limits, v, p.dtype) && tiles(v, p) * p.batch >= c->workgroups)
+      return index_of(c->name);
   }
-  return index_of(std::prev(std::end(kGpu))->name);
+  return index_of(last->name);
 }
 
-int choose_software(const MatmulProblem& p) {
+int choose_software(const rt::Limits& limits, const MatmulProblem& p) {
   if (std::min(p.m, p.n) <= 16 && p.k <= 50000) return index_of("cpu_16x16x32_8x8_s4");
-  // llvmpipe ends every loop of an invocation after 65,535 turns in all: long ones take the variant
+  // llvmpipe ends every loop of an invocation after 65,535 turns in all: long ones take a variant
   // whose steps along k are flat.
-  if (p.k > 50000) return index_of("64x64x16_8x8_e");
+  auto either = [&](const char* first, const char* second) {
+    const int v = index_of(first);
+    return fits(limits, kVariants[v], p.dtype) ? v : index_of(second);
+  };
+  if (p.k > 50000) return either("64x64x16_8x8_e", "32x32x16_4x4_s2");
   // The big tile takes 0.7 s to compile, the middle one 0.2 s: small work does not earn it back.
   const double work = static_cast<double>(p.batch) * static_cast<double>(p.m) *
                       static_cast<double>(p.n) * static_cast<double>(p.k);
   const bool big = std::min(p.m, p.n) > 64 && work >= 32e6;
-  return index_of(big ? "cpu_128x128x16_16x16" : "cpu_64x64x16_8x8");
+  return either(big ? "cpu_128x128x16_16x16" : "cpu_64x64x16_8x8", "cpu_64x64x16_8x8");
 }
 
 struct Index {
@@ -159,8 +172,10 @@ void set_grid(MatmulLaunch& l, const rt::Limits& limits, int64_t tiles, int64_t 
 MatmulLaunch plan_matmul(const rt::Limits& limits, bool software_adapter, const MatmulProblem& p,
                          int force) {
   MatmulLaunch l;
-  l.variant = force >= 0 ? force : software_adapter ? choose_software(p) : choose_gpu(limits, p);
-  if (!matmul_variant_fits(limits, l.variant))
+  l.variant = force >= 0         ? force
+              : software_adapter ? choose_software(limits, p)
+                                 : choose_gpu(limits, p);
+  if (!matmul_variant_fits(limits, l.variant, p.dtype))
     raise(ErrorKind::unsupported, "[matmul] no kernel fits this adapter's limits");
   const Variant& v = kVariants[l.variant];
   const Reading a = reading({p.m, p.a_rs, p.a_rows}, {p.k, p.a_cs, p.a_k}, p.a_aligned);
@@ -212,11 +227,9 @@ const char* matmul_variant_name(int variant) {
   return kVariants[variant].name;
 }
 
-bool matmul_variant_fits(const rt::Limits& limits, int variant) {
+bool matmul_variant_fits(const rt::Limits& limits, int variant, DType dtype) {
   matmul_variant_name(variant);
-  const Variant& v = kVariants[variant];
-  return v.threads() <= limits.max_invocations && v.threads() <= limits.max_workgroup_x &&
-         v.workgroup_bytes() <= limits.max_workgroup_memory;
+  return fits(limits, kVariants[variant], dtype);
 }
 
 }  // namespace wgt::kernels

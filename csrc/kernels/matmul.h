@@ -36,7 +36,7 @@ struct MatmulWalk {
 
 /// Sizes and element strides of rows and columns; of any sign, 0 where broadcast. No size is 0.
 struct MatmulProblem {
-  DType dtype;  // float32, int32 or uint32
+  DType dtype;  // one of 32 or 64 bits: float, signed or unsigned
   int64_t batch, m, n, k;
   int64_t a_rs, a_cs, b_rs, b_cs;
   bool a_aligned, b_aligned;  // every offset (base and batch) is a multiple of 4 elements
@@ -59,6 +59,6 @@ std::string matmul_source(const MatmulLaunch& launch, const std::string& declara
 
 int matmul_variant_count();
 const char* matmul_variant_name(int variant);
-bool matmul_variant_fits(const rt::Limits& limits, int variant);
+bool matmul_variant_fits(const rt::Limits& limits, int variant, DType dtype);
 
 }  // namespace wgt::kernels

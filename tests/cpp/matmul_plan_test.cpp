@@ -76,7 +76,7 @@ TEST_CASE("matmul plan: no size is in the source") {
 TEST_CASE("matmul plan: every variant's workgroup is what its source says") {
   for (int v = 0; v < matmul_variant_count(); ++v) {
     const MatmulProblem p = row_major(512, 512, 512);
-    CHECK(matmul_variant_fits(large_limits(), v));
+    CHECK(matmul_variant_fits(large_limits(), v, DType::float32));
     const MatmulLaunch l = plan_matmul(large_limits(), false, p, v);
     const std::string text = matmul_source(l, kDeclarations);
     CHECK(l.wx * l.wy == number_after(text, "@workgroup_size("));
@@ -90,21 +90,28 @@ TEST_CASE("matmul plan: every variant's workgroup is what its source says") {
 
 TEST_CASE("matmul plan: default limits are kept") {
   const rt::Limits limits = default_limits();
+  auto check = [&](bool software, const MatmulProblem& p) {
+    const MatmulLaunch l = plan_matmul(limits, software, p);
+    CHECK(l.wx * l.wy <= limits.max_invocations);
+    CHECK(std::max({l.gx, l.gy, l.gz}) <= limits.max_groups);
+    const std::string tile = std::string("mm_tile: array<vec4<") + info(p.dtype).compute + ">, ";
+    CHECK(number_after(matmul_source(l, kDeclarations), tile) * 4 * info(p.dtype).size <=
+          limits.max_workgroup_memory);
+  };
   for (bool software : {false, true})
-    for (int64_t m : {2, 17, 64, 300, 4096})
-      for (int64_t n : {2, 64, 1000, 4096})
-        for (bool transposed : {false, true}) {
-          MatmulProblem p = row_major(m, n, 256);
-          if (transposed) {
-            p.a_rs = 1, p.a_cs = m;
-            p.b_rs = 1, p.b_cs = 256;
-          }
-          const MatmulLaunch l = plan_matmul(limits, software, p);
-          CHECK(l.wx * l.wy <= limits.max_invocations);
-          CHECK(std::max({l.gx, l.gy, l.gz}) <= limits.max_groups);
-          CHECK(number_after(matmul_source(l, kDeclarations), "mm_tile: array<vec4<f32>, ") * 16 <=
-                limits.max_workgroup_memory);
-        }
+    for (DType dtype : {DType::float32, DType::float64, DType::int64})
+      for (int64_t m : {2, 17, 64, 300, 4096})
+        for (int64_t n : {2, 64, 1000, 4096})
+          for (int64_t k : {256, 60000})
+            for (bool transposed : {false, true}) {
+              MatmulProblem p = row_major(m, n, k);
+              p.dtype = dtype;
+              if (transposed) {
+                p.a_rs = 1, p.a_cs = m;
+                p.b_rs = 1, p.b_cs = k;
+              }
+              check(software, p);
+            }
 }
 
 TEST_CASE("matmul plan: indexes over several dimensions") {
