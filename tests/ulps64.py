@@ -193,16 +193,14 @@ def pairs(count: int) -> tuple[Array, Array]:
     grid = np.meshgrid(np.concatenate([few, [1, -1, 2, -3, 0.5]]), few)
     x, y = (2.0 ** rng.uniform(-1022, 1023.9, part) * rng.choice([-1.0, 1.0], part) for _ in "xy")
     base = 2.0 ** rng.uniform(-1022, 1023.9, part)
-    base[::2] = 1 + 2.0 ** -rng.uniform(0, 53, base[::2].size) * rng.choice(
-        [-1, 1], base[::2].size
-    )
+    base[::2] = 1 + 2.0 ** -rng.uniform(0, 53, base[::2].size) * rng.choice([-1, 1], base[::2].size)
     base = np.where(base == 1, 1.5, base)
     small = rng.uniform(-50, 50, part)
     sign = rng.choice([-1.0, 1.0], part)
     made = [
         (grid[0].reshape(-1), grid[1].reshape(-1)),
         (x, y),
-        (x, np.clip(x * sign, -2.0**990, 2.0**990) * 2.0 ** rng.uniform(-30, 30, part)),
+        (x, np.clip(x * sign, -(2.0**990), 2.0**990) * 2.0 ** rng.uniform(-30, 30, part)),
         # powers in the range of float64, up to both of its ends
         (base, rng.uniform(-1080, 1030, part) * np.log(2) / np.log(base)),
         (rng.uniform(-100, 100, part), rng.uniform(-100, 100, part)),

@@ -260,5 +260,5 @@ fn lgamma_{{W}}(x: {{F}}) -> {{F}} {
   let r = select(shifted, reflected, (x < {{F}}(0.0)) & !near);
   let inf = bitcast<{{F}}>({{U}}({{INF}}) | (bitcast<{{U}}>(x) & {{U}}(0)));
   let pole = (bitcast<{{U}}>(a) == {{U}}({{INF}})) | ((x < {{F}}(0.0)) & (f == {{F}}(0.0))) | (a == {{F}}(0.0));
-  return select(select(r, inf, pole), x, isnan_{{W}}(x));
+  return select(select(select(r, {{F}}(0.0), x == {{F}}(1.0)), inf, pole), x, isnan_{{W}}(x));
 }
