@@ -7,10 +7,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pytest
 
 import wgtensor as wt
 
 DTYPES = ("float32", "int32", "uint32", "bool")
+ALL_DTYPES = tuple(d.name for d in wt._dtypes.DTYPES)
 
 
 #: what some adapters lack, and the feature of a device that has them
@@ -19,6 +21,14 @@ WIDE = {"int64": "int64", "uint64": "int64", "float64": "float64"}
 
 def device_has(dtype: str) -> bool:
     return dtype not in WIDE or WIDE[dtype] in wt.default_device().features
+
+
+ROWS = {row[0]: i for i, row in enumerate(wt._generated.TABLE)}
+
+
+def takes(function: str, dtype: str) -> bool:
+    """Whether the elementwise function is there for operands of a dtype, on this device."""
+    return device_has(dtype) and wt._core.takes(ROWS[function], wt._dtypes.to_dtype(dtype))
 
 
 @contextmanager
@@ -53,6 +63,46 @@ def random_array(
         return rng.standard_normal(shape, dtype=np.float32)
     low = -50 if dtype == "int32" else 0
     return rng.integers(low, 50, shape, dtype=dtype)
+
+
+def numpy_dtype(dtype: str) -> np.dtype[Any]:
+    """NumPy's dtype of that name; skips the test where bfloat16 needs a package that is missing."""
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    return wt._dtypes.to_dtype(dtype).numpy
+
+
+def special_values(dtype: str) -> np.ndarray[Any, Any]:
+    """Limits, neighbours of what matters, and NaN payloads, infinities and denormals of floats."""
+    d = numpy_dtype(dtype)
+    if dtype == "bool":
+        return np.array([False, True])
+    if d.kind in "iu":
+        i = np.iinfo(d)
+        return np.array([0, 1, 2, 100, i.max, i.max - 1, i.max // 2 + 1, i.min, i.min + 1], d)
+    bits = np.dtype(f"u{d.itemsize}")
+    one, half = np.array([1, 0.5], d).view(bits)
+    inf = int(np.array(np.inf, d).view(bits))
+    sign = 1 << (8 * d.itemsize - 1)
+    quiet = (inf & -inf) >> 1
+    patterns = [0, 1, 2, one, half, one + 1, half - 1, inf, inf - 1, inf | quiet, inf | quiet | 5]
+    patterns += [inf & -inf, (inf & -inf) - 1]  # the least normal number, the largest denormal
+    both = [int(p) | s for p in patterns for s in (0, sign)]
+    numbers = np.array([1.5, -2.5, 127.5, -128.5, 255.5, 300, 40000, -70000, 3e9, -3e9, 1e19], d)
+    return np.concatenate([np.array(both, bits).view(d), numbers])
+
+
+def same_bits(actual: Any, expected: np.ndarray[Any, Any]) -> None:
+    """Shape, dtype and every bit are equal."""
+    a = actual.numpy() if hasattr(actual, "numpy") else np.asarray(actual)
+    assert a.shape == expected.shape
+    assert a.dtype == expected.dtype
+    if a.tobytes() != expected.tobytes():
+        bits = np.dtype(f"u{a.dtype.itemsize}")
+        x, y = (np.ascontiguousarray(v).view(bits).reshape(-1) for v in (a, expected))
+        at = np.flatnonzero(x != y)
+        shown = ", ".join(f"{i}: {x[i]:#x} is not {y[i]:#x}" for i in at[:5].tolist())
+        raise AssertionError(f"{len(at)} of {x.size} elements differ: {shown}")
 
 
 #: name -> (host array -> tensor with these elements in this shape)

@@ -1,5 +1,6 @@
 #include "base/dtype.h"
 
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -44,6 +45,21 @@ DType integer_of(bool is_signed, int size) {
 }
 }  // namespace
 
+namespace {
+std::atomic<DType> the_default_float{DType::float32};
+}  // namespace
+
+DType default_float() {
+  return the_default_float.load(std::memory_order_relaxed);
+}
+
+void set_default_float(DType t) {
+  if (!is_float(t))
+    raise(ErrorKind::dtype, std::string("[set_default_dtype] ") + info(t).name +
+                                " is no float: float16, bfloat16, float32 and float64 are");
+  the_default_float.store(t, std::memory_order_relaxed);
+}
+
 DType promote(const char* op, DType a, DType b) {
   if (a == b || is_bool(b)) return a;
   if (is_bool(a)) return b;
@@ -60,6 +76,17 @@ DType promote(const char* op, DType a, DType b) {
 }
 
 namespace {
+
+// A float32 that rounds as the double would: towards zero, the last bit set where that lost
+// something (Boldo and Melquiond 2008: rounding to odd makes a second rounding innocent).
+float to_odd(double x) {
+  auto f = static_cast<float>(x);
+  double d = f;
+  if (d == x || std::isnan(x)) return f;
+  auto b = std::bit_cast<uint32_t>(f);
+  if (std::abs(d) > std::abs(x)) --b;
+  return std::bit_cast<float>(b | 1u);
+}
 
 // The nearest float16, ties to even, as a float32.
 float to_half(float x) {
@@ -82,9 +109,9 @@ float to_bfloat(float x) {
 
 uint64_t float_bits(DType t, double value) {
   if (t == DType::float64) return std::bit_cast<uint64_t>(value);
-  auto f = static_cast<float>(value);
-  if (t == DType::float16) f = to_half(f);
-  if (t == DType::bfloat16) f = to_bfloat(f);
+  float f = t == DType::float16    ? to_half(to_odd(value))
+            : t == DType::bfloat16 ? to_bfloat(to_odd(value))
+                                   : static_cast<float>(value);
   return std::bit_cast<uint32_t>(f);
 }
 

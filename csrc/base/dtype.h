@@ -54,6 +54,10 @@ DType unpacked(DType t);
 /// win over integers.
 DType promote(const char* op, DType a, DType b);
 
+/// What Python floats become, and integers where an operation is one of floats.
+DType default_float();
+void set_default_float(DType t);
+
 /// The bits of a scalar in the compute form of `t`, rounded to what `t` holds: of 16-bit floats a
 /// float32's, of smaller integers an int32's or uint32's. Below 64 bits the upper word is zero.
 uint64_t scalar_bits(DType t, double value);

@@ -81,6 +81,12 @@ py::object binary(OpId op, const Tensor& self, py::handle other, bool reflected)
   return py::cast(run(op, args));
 }
 
+// Kinds that NumPy casts in place: no float into integers, no sign into unsigned ones.
+bool fits_in_place(Kind result, Kind target) {
+  return result == Kind::u ? target != Kind::b
+                           : result <= target && !(result == Kind::i && target == Kind::u);
+}
+
 // self op= other: the handle moves to the result; shape and kind stay.
 py::object in_place(OpId op, py::object self, py::handle other) {
   Tensor& t = py::cast<Tensor&>(self);
@@ -94,7 +100,7 @@ py::object in_place(OpId op, py::object self, py::handle other) {
       raise(ErrorKind::shape, std::string("[") + name + "] result of shape " +
                                   to_string(r.shape()) + " does not fit in place into " +
                                   to_string(before.shape()));
-    if (info(r.dtype()).kind > info(before.dtype()).kind)
+    if (!fits_in_place(info(r.dtype()).kind, info(before.dtype()).kind))
       raise(ErrorKind::dtype, std::string("[") + name + "] result of dtype " +
                                   info(r.dtype()).name + " does not fit in place into " +
                                   info(before.dtype()).name);

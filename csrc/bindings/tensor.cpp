@@ -263,6 +263,18 @@ void init_tensor(py::module_& m, py::class_<Tensor>& t) {
       "unpacked", [](py::handle dtype) { return dtype_object(unpacked(to_dtype(dtype))); },
       py::arg("dtype"), "The dtype of whole words that a packed one is computed in.");
   m.def(
+      "takes",
+      [](int row, py::handle dtype) {
+        if (row < 0 || row >= graph::kTableRows)
+          raise(ErrorKind::value, "no such row of the elementwise table");
+        return graph::takes(static_cast<graph::OpId>(row), to_dtype(dtype));
+      },
+      py::arg("row"), py::arg("dtype"), "Whether a row of the elementwise table takes the dtype.");
+  m.def("default_float", [] { return dtype_object(default_float()); });
+  m.def(
+      "set_default_float", [](py::handle dtype) { set_default_float(to_dtype(dtype)); },
+      py::arg("dtype"), "What Python floats become; raises DTypeError for what is no float.");
+  m.def(
       "broadcast_shapes",
       [](py::handle a, py::handle b) {
         return to_tuple(broadcast("broadcast_shapes", to_dims("broadcast_shapes", a),

@@ -44,7 +44,8 @@ bool is_defined(OpId op, DType compute) {
   return true;
 }
 
-OpTypes op_types(OpId op, DType common) {
+namespace {
+OpTypes types_by_rule(OpId op, DType common) {
   const OpInfo& o = op_info(op);
   OpTypes t{common, common};
   switch (o.rule) {
@@ -55,7 +56,7 @@ OpTypes op_types(OpId op, DType common) {
       break;
     case Rule::arith_float:
     case Rule::unary_float:
-      if (!is_float(common)) t = {DType::float32, DType::float32};
+      if (!is_float(common)) t = {default_float(), default_float()};
       break;
     case Rule::compare:
     case Rule::predicate:
@@ -66,9 +67,19 @@ OpTypes op_types(OpId op, DType common) {
       break;
   }
   if (o.rule == Rule::predicate && is_bool(common)) t.compute = DType::uint32;
+  return t;
+}
+}  // namespace
+
+bool takes(OpId op, DType operands) {
+  return is_defined(op, types_by_rule(op, operands).compute);
+}
+
+OpTypes op_types(OpId op, DType common) {
+  OpTypes t = types_by_rule(op, common);
   if (!is_defined(op, t.compute))
     raise(ErrorKind::dtype,
-          std::string("[") + o.name + "] is not defined for " + info(common).name);
+          std::string("[") + op_info(op).name + "] is not defined for " + info(t.compute).name);
   return t;
 }
 

@@ -51,6 +51,9 @@ int find_op(std::string_view name);
 /// Whether the operation computes in this dtype.
 bool is_defined(OpId op, DType compute);
 
+/// Whether the operation takes operands of this dtype.
+bool takes(OpId op, DType operands);
+
 struct OpTypes {
   DType compute;  // operands are cast to it (but for where's condition)
   DType result;

@@ -118,6 +118,24 @@ std::string float_to_integer(KernelCode& k, DType from, DType to, const std::str
          bound(std::to_string(largest_integer(to))) + ")";
 }
 
+// Integers of another width or sign wrap. Only one of the two changes at a time: naga extends by
+// the target's sign, not the operand's.
+std::string integer_to_integer(DType from, DType to, const std::string& value, int width) {
+  std::string ty = wgsl_type(info(to).compute, width);
+  if (is_wide(to) && !is_wide(from) && info(from).kind != info(to).kind) {
+    const char* own = info(from).kind == Kind::i ? "i64" : "u64";
+    return "bitcast<" + ty + ">(" + wgsl_type(own, width) + "(" + value + "))";
+  }
+  return wrapped(to, ty + "(" + value + ")", width);
+}
+
+// The float32 from which a double rounds to 16 bits as it would itself.
+std::string to_32_bits(KernelCode& k, DType from, DType to, const std::string& value, int width) {
+  if (from == DType::float64 && is_packed(to))
+    return k.use_function("f64_to_odd", width) + "(" + value + ")";
+  return wgsl_type(info(to).compute, width) + "(" + value + ")";
+}
+
 }  // namespace
 
 std::string converted(KernelCode& k, DType from, DType to, const std::string& value, int width) {
@@ -131,9 +149,10 @@ std::string converted(KernelCode& k, DType from, DType to, const std::string& va
   }
   if (is_bool(from)) return "select(" + ty + "(0), " + ty + "(1), " + value + ")";
   if (is_float(from) && is_integer(to)) return float_to_integer(k, from, to, value, width);
-  std::string same =
-      info(from).compute == std::string(info(to).compute) ? value : ty + "(" + value + ")";
-  return is_float(to) ? rounded(k, to, same, width) : wrapped(to, same, width);
+  bool alike = info(from).compute == std::string(info(to).compute);
+  if (is_float(to))
+    return rounded(k, to, alike ? value : to_32_bits(k, from, to, value, width), width);
+  return alike ? wrapped(to, value, width) : integer_to_integer(from, to, value, width);
 }
 
 std::string constant(DType t, const std::string& low, const std::string& high) {

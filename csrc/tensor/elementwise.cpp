@@ -46,7 +46,7 @@ DType common_dtype(OpId op, std::span<const Operand> args) {
       t = t ? promote(o.name, *t, a->dtype()) : a->dtype();
   for (size_t i = first; i < args.size(); ++i)
     if (auto* s = std::get_if<Scalar>(&args[i])) {
-      DType own = s->kind == Kind::f   ? DType::float32
+      DType own = s->kind == Kind::f   ? default_float()
                   : s->kind == Kind::b ? DType::bool_
                                        : DType::int32;
       if (!t || (is_float(own) && !is_float(*t)) || (is_bool(*t) && !is_bool(own))) t = own;

@@ -19,7 +19,8 @@ enum class Takes : uint8_t { numbers, sums, floats, truth, any };
 struct Rule {
   const char* name;
   ReduceOp op;
-  Takes takes;   // what operands become: sums: bools int32; floats: all else float32; truth: bool
+  Takes takes;   // what operands become: sums: bools int32; floats: all else the default float;
+                 // truth: bool
   double empty;  // result for no elements; NaN: there is none
 };
 
@@ -57,14 +58,17 @@ Tensor widened(const Tensor& t) {
   return is_bool(t.dtype()) ? t : astype(t, unpacked(t.dtype()));
 }
 
-Tensor as_float(const Tensor& t) {
-  return is_float(t.dtype()) ? widened(t) : astype(t, DType::float32);
+DType float_of(const Tensor& t) {
+  return is_float(t.dtype()) ? t.dtype() : default_float();
 }
 
-// A float result in the operand's own dtype.
+Tensor as_float(const Tensor& t) {
+  return astype(t, unpacked(float_of(t)));
+}
+
+// A float result in the operand's own dtype, or in the default one.
 Tensor narrowed(const Tensor& r, const Tensor& operand) {
-  bool small = is_float(operand.dtype()) && is_packed(operand.dtype()) && is_float(r.dtype());
-  return small ? astype(r, operand.dtype()) : r;
+  return is_float(r.dtype()) ? astype(r, float_of(operand)) : r;
 }
 
 uint32_t mask_of(const char* op, const std::optional<std::vector<int64_t>>& axes, int rank) {

@@ -18,7 +18,7 @@ from wgtensor._core import (
 from wgtensor._dtypes import (
     DType,
     bool_,
-    float32,
+    get_default_dtype,
     int32,
     result_type,
     supported,
@@ -43,10 +43,11 @@ def asarray(
     """A tensor of `obj`: a tensor, a NumPy array, any buffer or DLPack object, numbers, or nested
     sequences of numbers or of tensors.
 
-    Host memory is copied at the call. Arrays keep their dtype; Python floats become float32,
-    integers int32. Raises DTypeError where that would narrow a dtype and `dtype` does not ask for
-    it, ShapeError for ragged sequences, OverflowError for integers that do not fit, and ValueError
-    for ``copy=False`` where there is something to copy.
+    Host memory is copied at the call. Arrays keep their dtype; Python floats become the
+    default float (float32), integers int32. Raises DTypeError for a dtype that the device lacks,
+    as nothing is narrowed unless `dtype` asks for it, ShapeError for ragged sequences,
+    OverflowError for integers that do not fit, and ValueError for ``copy=False`` where there
+    is something to copy.
     """
     wanted = None if dtype is None else to_dtype(dtype)
     if isinstance(obj, Tensor):
@@ -199,7 +200,7 @@ def _nearest(dtype: np.dtype[Any]) -> str:
 def _from_numbers(op: str, a: np.ndarray[Any, Any], dtype: DType | None) -> np.ndarray[Any, Any]:
     """Python numbers in the dtype asked for, or else in the default dtype of their kind."""
     if dtype is None:
-        dtype = _WEAK.get(a.dtype.name) or (float32 if a.dtype.kind == "f" else int32)
+        dtype = _WEAK.get(a.dtype.name) or (get_default_dtype() if a.dtype.kind == "f" else int32)
     return _cast(op, a, dtype)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,8 @@ class DType:
             raise DTypeError(
                 "[dtype] bfloat16 arrays in NumPy need ml_dtypes: pip install 'wgtensor[io]'"
             ) from None
-        return np.dtype(ml_dtypes.bfloat16)
+        bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return bfloat16
 
     def __repr__(self) -> str:
         return f"wgtensor.{self.name}"
@@ -90,7 +92,7 @@ DTYPES = tuple(DType(code, name, size) for code, (name, size) in enumerate(_SIZE
     float64,
 ) = DTYPES
 _BY_NAME = {d.name: d for d in DTYPES}
-_PYTHON = {bool: bool_, int: int32, float: float32}
+_PYTHON = {bool: bool_, int: int32}
 _KINDS = {
     "bool": "b",
     "signed integer": "i",
@@ -102,6 +104,20 @@ _KINDS = {
 }
 
 
+def get_default_dtype() -> DType:
+    """The dtype of Python floats on their own, and of functions of floats where given integers."""
+    return _core.default_float()
+
+
+def set_default_dtype(dtype: Any, /) -> None:
+    """Sets what get_default_dtype() returns, float32 at first. Raises DTypeError for no float.
+
+    Creation functions without `dtype`, ``int32 / int32``, ``wt.mean`` of integers and the like give
+    this dtype. It holds for tensors made later, on all devices.
+    """
+    _core.set_default_float(to_dtype(dtype))
+
+
 def supported(dtype: np.dtype[Any]) -> DType | None:
     """The DType of a NumPy dtype, or None."""
     return _BY_NAME.get(dtype.name)
@@ -110,12 +126,14 @@ def supported(dtype: np.dtype[Any]) -> DType | None:
 def to_dtype(dtype: Any) -> DType:
     """The DType of a DType, name, NumPy dtype or Python type. Raises DTypeError, also for None.
 
-    ``float`` and ``int`` are the default dtypes: float32 and int32.
+    ``float`` is the default float, ``int`` int32.
     """
     if isinstance(dtype, DType):
         return dtype
     if isinstance(dtype, str) and dtype in _BY_NAME:
         return _BY_NAME[dtype]
+    if dtype is float:
+        return get_default_dtype()
     found = _PYTHON.get(dtype) if isinstance(dtype, type) else None
     if found is None and dtype is not None:
         try:
@@ -135,8 +153,8 @@ def scalar_dtype(op: str, value: Any) -> DType:
         return bool_
     if isinstance(value, int) or kind in ("i", "u"):
         return int32
-    if isinstance(value, float) or kind == "f":
-        return float32
+    if isinstance(value, float) or kind == "f" or (kind == "V" and supported(value.dtype)):
+        return get_default_dtype()
     raise DTypeError(f"[{op}] no dtype follows from {value!r}: a bool, an int or a float is needed")
 
 
@@ -190,21 +208,59 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     raise ValueError(f"[isdtype] {kind!r} is no kind; there are {', '.join(_KINDS)}")
 
 
-def finfo(type: Any, /) -> np.finfo[Any]:
-    """Limits of a float dtype, or of a tensor's: bits, eps, max, min, smallest_normal."""
+@dataclass(frozen=True)
+class FloatInfo:
+    """Limits of a float dtype."""
+
+    dtype: DType
+    bits: int
+    eps: float  # from 1 to the next number
+    max: float
+    min: float
+    smallest_normal: float
+    smallest_subnormal: float
+
+    @property
+    def tiny(self) -> float:
+        """NumPy's other name of smallest_normal."""
+        return self.smallest_normal
+
+
+@dataclass(frozen=True)
+class IntegerInfo:
+    """Limits of an integer dtype."""
+
+    dtype: DType
+    bits: int
+    max: int
+    min: int
+
+
+#: bits of the significand, the leading one among them, and the least exponent of normal numbers
+_FLOATS = {
+    "float16": (11, -14),
+    "bfloat16": (8, -126),
+    "float32": (24, -126),
+    "float64": (53, -1022),
+}
+
+
+def finfo(type: Any, /) -> FloatInfo:
+    """Limits of a float dtype, or of a tensor's: bits, eps, max, min, smallest_normal, dtype."""
     d = type.dtype if isinstance(type, Tensor) else to_dtype(type)
     if d.kind != "f":
         raise DTypeError(f"[finfo] {d} is no float")
-    if d.name == "bfloat16":
-        import ml_dtypes
+    digits, exponent = _FLOATS[d.name]
+    eps, normal = 2.0 ** (1 - digits), 2.0**exponent
+    largest = (2.0 - eps) * 2.0 ** (1 - exponent)
+    return FloatInfo(d, 8 * d.itemsize, eps, largest, -largest, normal, normal * eps)
 
-        return ml_dtypes.finfo(d.numpy)  # type: ignore[no-any-return]
-    return np.finfo(d.numpy)
 
-
-def iinfo(type: Any, /) -> np.iinfo[Any]:
-    """Limits of an integer dtype, or of a tensor's: bits, max, min."""
+def iinfo(type: Any, /) -> IntegerInfo:
+    """Limits of an integer dtype, or of a tensor's: bits, max, min, dtype."""
     d = type.dtype if isinstance(type, Tensor) else to_dtype(type)
     if d.kind not in "iu":
         raise DTypeError(f"[iinfo] {d} is no integer")
-    return np.iinfo(d.numpy)
+    bits = 8 * d.itemsize
+    values = bits - (d.kind == "i")
+    return IntegerInfo(d, bits, 2**values - 1, -(2**values) if d.kind == "i" else 0)

@@ -8,16 +8,31 @@ import operator
 from wgtensor import _generated as rows
 from wgtensor._arrays import ArrayLike, as_tensor, into
 from wgtensor._core import Tensor
-from wgtensor._dtypes import DType, finfo, float32, int32, uint32
+from wgtensor._dtypes import (
+    DType,
+    finfo,
+    float32,
+    float64,
+    get_default_dtype,
+    iinfo,
+    int32,
+    result_type,
+    uint32,
+    uint64,
+)
 from wgtensor._reductions import all as _all
 
-# Powers of ten that float32 holds, and how many decimals its least denormal has.
-_LARGEST_POWER = 38
-_MOST_DECIMALS = 45
+# Powers of ten that floats hold, and how many decimals their least denormals have.
+_POWERS = {"float32": (38, 45), "float64": (308, 324)}
 
 
 def _result(op: str, result: Tensor, out: Tensor | None) -> Tensor:
     return result if out is None else into(op, out, result)
+
+
+def _unpacked(dtype: DType) -> DType:
+    """The dtype that small floats are computed in."""
+    return float32 if dtype.kind == "f" and dtype.itemsize < 4 else dtype
 
 
 def _cast(t: Tensor, dtype: DType) -> Tensor:
@@ -61,17 +76,19 @@ def round(x: ArrayLike, /, decimals: int = 0, *, out: Tensor | None = None) -> T
     elif t.dtype.kind in "iu":
         r = _round_integers(t, -places)
     else:
-        r = _round_floats(t, places)
+        d = t.dtype if t.dtype.kind == "f" else get_default_dtype()
+        r = _cast(_round_floats(_cast(t, _unpacked(d)), places), d)
     return _result("round", r, out)
 
 
 def _round_floats(t: Tensor, places: int) -> Tensor:
-    if places > _MOST_DECIMALS:
+    largest, most = _POWERS[t.dtype.name]
+    if places > most:
         return rows.positive(t)
-    if places < -_LARGEST_POWER:
+    if places < -largest:
         return rows.where(rows.isfinite(t), rows.copysign(0.0, t), t)
-    power = 10.0 ** builtins.min(abs(places), _LARGEST_POWER)
-    further = 10.0 ** builtins.max(places - _LARGEST_POWER, 0)
+    power = 10.0 ** builtins.min(abs(places), largest)
+    further = 10.0 ** builtins.max(places - largest, 0)
     if places < 0:
         return rows.rint(t / power) * power
     scaled = t * power * further
@@ -80,10 +97,12 @@ def _round_floats(t: Tensor, places: int) -> Tensor:
 
 
 def _round_integers(t: Tensor, zeros: int) -> Tensor:
-    """To multiples of 10^zeros, without a detour over floats; wraps past the dtype's end."""
-    if zeros > 9:  # half of 10^10 is more than any
-        return t * 0
+    """To multiples of 10^zeros, without a detour over floats; wraps past the dtype's end, and
+    gives 0 where 10^zeros itself lies there.
+    """
     power = 10**zeros
+    if power > iinfo(t.dtype).max:
+        return t * 0
     quotient = rows.floor_divide(t, power)
     rest = t - quotient * power
     half = power // 2
@@ -109,18 +128,24 @@ def isclose(
     a, b = as_tensor("isclose", x1, device), as_tensor("isclose", x2, device)
     if "f" not in (a.dtype.kind, b.dtype.kind):
         return _close_integers(a, b, rtol, atol)
-    a, b = _cast(a, float32), _cast(b, float32)
+    # In 32 bits or more: `atol` is nothing in float16.
+    common = _unpacked(result_type(a, b))
+    a, b = _cast(a, common), _cast(b, common)
     near = (abs(a - b) <= atol + rtol * abs(b)) & rows.isfinite(b)
     close = near | (a == b)
     return close | (rows.isnan(a) & rows.isnan(b)) if equal_nan else close
 
 
 def _close_integers(a: Tensor, b: Tensor, rtol: float, atol: float) -> Tensor:
-    if a.dtype.kind == "b" and b.dtype.kind == "b":
-        a, b = a._astype(int32), b._astype(int32)
+    d = result_type(a, b)
+    d = int32 if d.itemsize < 4 else d
+    low, high = rows.minimum(_cast(a, d), _cast(b, d)), rows.maximum(_cast(a, d), _cast(b, d))
     # The difference of two integers may take all bits of an unsigned one.
-    distance = _cast(rows.maximum(a, b) - rows.minimum(a, b), uint32)._astype(float32)
-    return distance <= atol + rtol * abs(b._astype(float32))
+    unsigned, number = (uint64, float64) if d.itemsize == 8 else (uint32, float32)
+    if number is float64 and "float64" not in a.device.features:
+        number = float32
+    distance = _cast(_cast(high - low, unsigned), number)
+    return distance <= atol + rtol * abs(_cast(b, number))
 
 
 def allclose(

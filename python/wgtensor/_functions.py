@@ -12,23 +12,25 @@ import numpy as np
 from wgtensor import _core
 from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor
 from wgtensor._core import Tensor
-from wgtensor._dtypes import DType, float32, int32, scalar_dtype, to_dtype
+from wgtensor._dtypes import DType, get_default_dtype, int32, scalar_dtype, to_dtype
 from wgtensor._reductions import Axis
 
 Shape = int | Sequence[int]
 
 
-def _dtype(dtype: Any, default: DType = float32) -> DType:
-    return default if dtype is None else to_dtype(dtype)
+def _dtype(dtype: Any, default: DType | None = None) -> DType:
+    if dtype is not None:
+        return to_dtype(dtype)
+    return get_default_dtype() if default is None else default
 
 
 def zeros(shape: Shape, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
-    """A tensor of zeros; float32 unless `dtype` says otherwise."""
+    """A tensor of zeros; the default float unless `dtype` says otherwise."""
     return _core.full(shape, 0, _dtype(dtype), device, "zeros")
 
 
 def ones(shape: Shape, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
-    """A tensor of ones; float32 unless `dtype` says otherwise."""
+    """A tensor of ones; the default float unless `dtype` says otherwise."""
     return _core.full(shape, 1, _dtype(dtype), device, "ones")
 
 
@@ -41,7 +43,7 @@ def full(
 
 
 def empty(shape: Shape, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
-    """A tensor with unspecified elements; float32 unless `dtype` says otherwise."""
+    """A tensor with unspecified elements; the default float unless `dtype` says otherwise."""
     return _core.empty(shape, _dtype(dtype), device)
 
 
@@ -94,8 +96,8 @@ def arange(
 ) -> Tensor:
     """start, start + step, ... up to but without stop; from 0 with one argument.
 
-    int32 where all arguments are integers, else float32. Raises ValueError for a step of 0, and
-    OverflowError where the dtype does not hold the values.
+    int32 where all arguments are integers, else the default float. Raises ValueError for a step
+    of 0, and OverflowError where the dtype does not hold the values.
     """
     if stop is None:
         start, stop = 0, start
@@ -103,7 +105,7 @@ def arange(
         _number("arange", *x) for x in (("start", start), ("stop", stop), ("step", step))
     )
     whole = all(isinstance(v, int) for v in (first, end, by))
-    d = _dtype(dtype, int32 if whole else float32)
+    d = _dtype(dtype, int32 if whole else None)
     count = (end - first) / by if by else 0
     if d.kind in "iu" and 0 < count < math.inf:
         last = first + (math.ceil(count) - 1) * by
@@ -204,7 +206,8 @@ def log_softmax(x: ArrayLike, /, *, axis: int = -1) -> Tensor:
 def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     """Matrix product as NumPy's: vectors, matrices, stacks of matrices whose batch axes broadcast.
 
-    float32, int32 (wraps) and uint32. Raises ShapeError naming both shapes, DTypeError for bool.
+    Integers wrap; 16-bit floats are summed in float32. Raises ShapeError naming both
+    shapes, DTypeError for bool.
     """
     first = next((x for x in (x1, x2) if isinstance(x, Tensor)), None)
     device = None if first is None else first.device

@@ -10,7 +10,7 @@ import numpy as np
 from wgtensor import _core
 from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor
 from wgtensor._core import DTypeError, ShapeError, Tensor
-from wgtensor._dtypes import DType, float32, to_dtype
+from wgtensor._dtypes import DType, get_default_dtype, to_dtype
 from wgtensor._functions import arange, astype, eye
 from wgtensor._generated import greater_equal
 from wgtensor._generated import where as _select
@@ -36,7 +36,7 @@ def _spaced(
     count = as_int(op, "num", num)
     if count < 0:
         raise ValueError(f"[{op}] {count} numbers: none or more are needed")
-    d = float32 if dtype is None else to_dtype(dtype)
+    d = get_default_dtype() if dtype is None else to_dtype(dtype)
     if d.kind == "b":
         raise DTypeError(f"[{op}] is not defined for bool")
     try:
@@ -48,7 +48,7 @@ def _spaced(
         bounds = np.iinfo(d.numpy)
         if count and not (values.min() >= bounds.min and values.max() <= bounds.max):
             raise OverflowError(f"[{op}] values from {start} to {stop} do not fit {d}")
-    return _core.from_array(values.astype(d.numpy), d, device)
+    return _core.from_array(values.astype(d.numpy), d, device, op)
 
 
 def linspace(
@@ -134,7 +134,7 @@ def meshgrid(*arrays: ArrayLike, indexing: str = "xy") -> tuple[Tensor, ...]:
 
 
 def identity(n: int, /, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
-    """The n x n identity matrix; float32 unless `dtype` says otherwise."""
+    """The n x n identity matrix; the default float unless `dtype` says otherwise."""
     return eye(n, dtype=dtype, device=device)
 
 
@@ -162,7 +162,7 @@ def tri(
     columns = rows if n_cols is None else as_int("tri", "n_cols", n_cols)
     if rows < 0 or columns < 0:
         raise ValueError(f"[tri] negative size in shape {(rows, columns)}")
-    d: DType = float32 if dtype is None else to_dtype(dtype)
+    d: DType = get_default_dtype() if dtype is None else to_dtype(dtype)
     return astype(_below(rows, columns, as_int("tri", "k", k), device), d, copy=False)
 
 

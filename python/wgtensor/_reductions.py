@@ -21,6 +21,11 @@ def _operand(op: str, x: ArrayLike, dtype: Any = None) -> Tensor:
     return t if dtype is None else t._astype(to_dtype(dtype))
 
 
+def _in_dtype(t: Tensor, dtype: Any) -> Tensor:
+    """Sums of small integers come in 32 bits; in the dtype asked for they wrap."""
+    return t if dtype is None else t._astype(to_dtype(dtype))
+
+
 def _one_axis(op: str, axis: Any) -> int | None:
     """None or an integer; TypeError for what names several axes."""
     if axis is None:
@@ -32,22 +37,24 @@ def _one_axis(op: str, axis: Any) -> int | None:
 
 
 def sum(x: ArrayLike, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """Sum over axes, all by default. Integers wrap in their dtype, bools are counted in int32.
+    """Sum over axes, all by default. Integers wrap in the result's dtype: int32 and uint32 of
+    smaller ones, int32 of bools, else their own, or the one asked for.
 
-    The error of a float sum grows like that of pairwise summation; its order is always the same.
+    float16 and bfloat16 are summed in float32. The error of a float sum grows like that of
+    pairwise summation; its order is always the same.
     """
-    return _operand("sum", x, dtype)._sum(axis, keepdims)
+    return _in_dtype(_operand("sum", x, dtype)._sum(axis, keepdims), dtype)
 
 
 def prod(
     x: ArrayLike, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False
 ) -> Tensor:
-    """Product over axes, all by default. Integers wrap in their dtype, bools become int32."""
-    return _operand("prod", x, dtype)._prod(axis, keepdims)
+    """Product over axes, all by default, in the dtypes of `sum`; integers wrap."""
+    return _in_dtype(_operand("prod", x, dtype)._prod(axis, keepdims), dtype)
 
 
 def mean(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Mean over axes, all by default; of integers and bools in float32. NaN for no elements."""
+    """Mean over axes, all by default; of integers and bools in the default float. NaN for none."""
     return _operand("mean", x)._mean(axis, keepdims)
 
 
@@ -106,7 +113,8 @@ def var(
     """Variance over axes: squared differences from the mean, summed, over n - correction.
 
     Two passes (Chan, Golub and LeVeque 1983), so that a large mean costs no accuracy. Integers and
-    bools in float32. NaN for no elements; where n <= correction the divisor is 0, as NumPy's.
+    bools in the default float. NaN for no elements; where
+    n <= correction the divisor is 0, as NumPy's.
     """
     return _spread("var", x, axis, correction, keepdims)
 
@@ -119,7 +127,7 @@ def std(
 
 
 def logsumexp(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """log(sum(exp(x))) over axes with no overflow on the way, in float32.
+    """log(sum(exp(x))) over axes with no overflow on the way, in floats.
 
     -inf where all elements are -inf or there are none, inf where one is inf; NaN wins.
     """
@@ -136,10 +144,11 @@ def cumulative_sum(
 ) -> Tensor:
     """Sums of all elements up to each along an axis, which only a vector need not name.
 
-    Integers wrap in their dtype, bools are counted in int32; NaN stays from where it stands.
+    In the dtypes of `sum`; integers wrap, NaN stays from where it stands.
     `include_initial` puts a zero in front. Raises ValueError without an axis for 2-D and above.
     """
-    return _operand("cumulative_sum", x, dtype)._scan("cumulative_sum", axis, include_initial)
+    t = _operand("cumulative_sum", x, dtype)
+    return _in_dtype(t._scan("cumulative_sum", axis, include_initial), dtype)
 
 
 def cumulative_prod(
@@ -152,10 +161,11 @@ def cumulative_prod(
 ) -> Tensor:
     """Products of all elements up to each along an axis, which only a vector need not name.
 
-    Integers wrap in their dtype, bools become int32. `include_initial` puts a one in front.
+    In the dtypes of `sum`; integers wrap. `include_initial` puts a one in front.
     Raises ValueError without an axis for 2-D and above.
     """
-    return _operand("cumulative_prod", x, dtype)._scan("cumulative_prod", axis, include_initial)
+    t = _operand("cumulative_prod", x, dtype)
+    return _in_dtype(t._scan("cumulative_prod", axis, include_initial), dtype)
 
 
 def cumulative_max(x: ArrayLike, /, *, axis: int | None = None) -> Tensor:

@@ -111,6 +111,8 @@ def _reduction(name: str) -> Callable[..., Tensor]:
     ) -> Tensor:
         x = self if dtype is None else f.astype(self, dtype, copy=False)
         y: Tensor = function(x, axis=_one_axis(name, axis, dim, None), keepdims=keepdims)
+        if dtype is not None:
+            y = f.astype(y, dtype, copy=False)
         return y if out is None else into(name, out, y)
 
     return _named(method, name, function.__doc__)

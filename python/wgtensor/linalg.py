@@ -6,7 +6,7 @@ from typing import Any
 
 from wgtensor._arrays import ArrayLike, as_tensor
 from wgtensor._core import DTypeError, ShapeError, Tensor, UnsupportedError
-from wgtensor._dtypes import float32
+from wgtensor._dtypes import get_default_dtype
 from wgtensor._functions import astype, eye, matmul, matrix_transpose
 from wgtensor._generated import not_equal, sqrt
 from wgtensor._manipulation import as_int, axes_of
@@ -76,7 +76,7 @@ def matrix_power(x: ArrayLike, n: int, /) -> Tensor:
 
 def _floats(op: str, x: ArrayLike) -> Tensor:
     t = as_tensor(op, x)
-    return t if t.dtype.kind == "f" else astype(t, float32)
+    return t if t.dtype.kind == "f" else astype(t, get_default_dtype())
 
 
 def _order(op: str, order: Any) -> float:
@@ -91,8 +91,8 @@ def vector_norm(
     """sum(abs(x) ** ord) ** (1 / ord) over axes, of all elements by default.
 
     inf and -inf give the largest and smallest magnitude, 0 the number of elements that are not 0.
-    Integers and bools are taken as float32. Raises ValueError for an ord that is no number, and
-    for inf and -inf of no elements.
+    Integers and bools are taken as the default float. Raises ValueError for an ord that is
+    no number, and for inf and -inf of no elements.
     """
     t = _floats("vector_norm", x)
     axes = axes_of("vector_norm", axis, t.ndim)

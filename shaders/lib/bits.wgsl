@@ -168,6 +168,17 @@ fn f_to_u_{{W}}(x: {{F32}}) -> {{U}} {
   return select(large, {{U}}(0), isnan_{{WIDTH}}(x));
 }
 
+//@ f64_to_odd: isnan64
+// Rounding to odd (Boldo and Melquiond 2008), after which rounding to fewer bits gives what the double itself would.
+fn f64_to_odd_{{W}}(x: {{F64}}) -> {{F}} {
+  let near = {{F}}(x);
+  let b = bitcast<{{U}}>(near);
+  let back = abs({{F64}}(near));
+  let lower = b - select({{U}}(0u), {{U}}(1u), back > abs(x));
+  let odd = bitcast<{{F}}>(lower | {{U}}(1u));
+  return select(odd, near, (back == abs(x)) | isnan_64_{{W}}(x));
+}
+
 //@ d_to_i64: isnan64
 fn d_to_i_{{W}}(x: {{F}}) -> {{I}} {
   let i = {{I}}(clamp(x, {{F}}(-9223372036854775808.0), {{F}}(9223372036854774784.0)));

@@ -21,7 +21,9 @@ fn float_to_half_{{W}}(x: {{F}}) -> {{U}} {
   let a = b & {{U}}(0x7fffffffu);
   let normal = (a - {{U}}(0x38000000u) + {{U}}(0xfffu) + ((a >> {{U}}(13u)) & {{U}}(1u))) >> {{U}}(13u);
   let small = bitcast<{{U}}>(bitcast<{{F}}>(min(a, {{U}}(0x3f000000u))) + {{F}}(0.5)) - {{U}}(0x3f000000u);
-  let nan = {{U}}(0x7e00u) | ((a >> {{U}}(13u)) & {{U}}(0x1ffu));
+  // What is left of a NaN's payload stays, as long as that is something.
+  let payload = (a >> {{U}}(13u)) & {{U}}(0x3ffu);
+  let nan = {{U}}(0x7c00u) | payload | select({{U}}(0u), {{U}}(0x200u), payload == {{U}}(0u));
   let large = select({{U}}(0x7c00u), nan, a > {{U}}(0x7f800000u));
   let finite = select(normal, small, a < {{U}}(0x38800000u));
   return select(finite, large, a >= {{U}}(0x47800000u)) | ((b >> {{U}}(16u)) & {{U}}(0x8000u));
@@ -31,6 +33,7 @@ fn float_to_half_{{W}}(x: {{F}}) -> {{U}} {
 fn float_to_bfloat_{{W}}(x: {{F}}) -> {{U}} {
   let b = bitcast<{{U}}>(x);
   let near = (b + {{U}}(0x7fffu) + ((b >> {{U}}(16u)) & {{U}}(1u))) >> {{U}}(16u);
-  let nan = (b >> {{U}}(16u)) | {{U}}(0x40u);
+  let upper = b >> {{U}}(16u);
+  let nan = upper | select({{U}}(0u), {{U}}(0x40u), (upper & {{U}}(0x7fu)) == {{U}}(0u));
   return select(near, nan, (b & {{U}}(0x7fffffffu)) > {{U}}(0x7f800000u));
 }
