@@ -67,7 +67,10 @@ GROUPS = {
         *("matmul", "vecdot", "dot", "inner", "outer", "tensordot", "einsum", "kron", "cross"),
         *("trace", "softmax", "log_softmax"),
     ),
-    "dtypes": ("astype", "result_type", "can_cast", "isdtype", "finfo", "iinfo"),
+    "dtypes": (
+        *("astype", "result_type", "can_cast", "isdtype", "finfo", "iinfo"),
+        *("get_default_dtype", "set_default_dtype"),
+    ),
     "Devices and execution": (
         *("devices", "default_device", "set_default_device", "get_device", "is_available"),
         *("eval", "synchronize", "explain", "stats"),

@@ -26,8 +26,8 @@ EXACT = Tolerance(0.0, 0.0, 0.0)
 #: WebGPU grants division 2.5 units in the last place, sqrt and exp a few more; such a unit is a
 #: share of 1.2e-7 in float32.
 TABLE: dict[str, Tolerance] = {
-    **{name: EXACT for name in ("bool", "int8", "int16", "int32", "int64")},
-    **{name: EXACT for name in ("uint8", "uint16", "uint32", "uint64")},
+    **dict.fromkeys(("bool", "int8", "int16", "int32", "int64"), EXACT),
+    **dict.fromkeys(("uint8", "uint16", "uint32", "uint64"), EXACT),
     "float16": Tolerance(relative=1e-3, term=1e-3, tiny=6.2e-5),
     "bfloat16": Tolerance(relative=8e-3, term=8e-3, tiny=1.2e-38),
     "float32": Tolerance(relative=1e-6, term=2e-7, tiny=1.2e-38),
