@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import ulps64
 import wgtensor as wt
+from helpers import device_has
 from references import Row
 from ulps import FLOAT_ROWS, LIMITS, distance, measure, operands
 
@@ -20,6 +22,14 @@ TOOL = Path(__file__).resolve().parent.parent / "tools" / "accuracy.py"
 def test_within_its_bound(row: Row) -> None:
     result = measure(row, 1 << 14)
     assert result.points >= 1 << 13
+    assert result.ok, result
+
+
+@pytest.mark.skipif(not device_has("float64"), reason="the device has no float64")
+@pytest.mark.parametrize("row", ulps64.ROWS64, ids=[row.name for row in ulps64.ROWS64])
+def test_float64_within_its_bound(row: Row) -> None:
+    result = ulps64.measure(row, 1 << 12)
+    assert result.points >= 1 << 8
     assert result.ok, result
 
 
@@ -57,6 +67,20 @@ def test_distance() -> None:
     got = np.array([np.nan, 1, np.inf, 1, 0.0, -0.0], np.float32)
     assert distance(got, np.array([1, np.nan, -np.inf, np.inf, -0.0, 0.0]))[1].all()
     assert distance(got[1:2], np.array([1 + 2.0**-20]), size=2.0)[0].tolist() == [4]
+
+
+def test_distance_of_float64() -> None:
+    one = np.float64(1)
+    next_ = np.nextafter(one, 2.0)
+    largest = np.finfo(np.float64).max
+    got = np.array([next_, one, 0, 5e-324, np.inf, largest, -1])
+    true = np.array([1, 1 + ulps64.Wide(2.0) ** -54, 1e-310, 0, largest, largest, 1], ulps64.Wide)
+    error, kind = ulps64.distance(got, true)
+    assert error.tolist() == [1, 0.25, 0, 1, 1, 0, 2.0**53]
+    assert not kind.any()
+    got = np.array([np.nan, 1, np.inf, 1, 0.0, -0.0])
+    true = np.array([1, np.nan, -np.inf, np.inf, -0.0, 0.0], ulps64.Wide)
+    assert ulps64.distance(got, true)[1].all()
 
 
 def test_the_page_shows_what_was_measured() -> None:

@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 import ulps  # noqa: E402
+import ulps64  # noqa: E402
 
 RESULTS = ROOT / "docs" / "accuracy"
 PAGE = ROOT / "docs" / "accuracy.md"
@@ -32,16 +33,17 @@ INTRO = """<!-- Written by tools/accuracy.py: do not edit. -->
 
 # Accuracy
 
-The largest error of every elementwise function in float32, measured by `python tools/accuracy.py`
-on this adapter; `--write` keeps the results and writes this page. An *ulp* (unit in the last place)
-is the spacing of float32 at the true result, which is computed in float64. Points are log-spaced
-over all magnitudes of both signs, dense near 0, 1 and wherever formulas change, overflow or
-underflow; functions of two operands are measured at pairs of such. Operands with defaults have
-them. *Specials* counts results that differ from NumPy's in being NaN or infinite, or in the sign of
-a zero.
+The largest error of every elementwise function in float32 and, where the adapter has it, float64,
+measured by `python tools/accuracy.py` on this adapter; `--write` keeps the results and writes this
+page. An *ulp* (unit in the last place) is the spacing of the dtype at the true result. That is
+computed in float64 for float32; for float64 in 80 bits by NumPy, or with 30 digits by mpmath for
+what NumPy lacks. Points are log-spaced over all magnitudes of both signs, dense near 0, 1 and
+wherever formulas change, overflow or underflow; functions of two operands are measured at pairs of
+such. Operands with defaults have them. *Specials* counts results that differ from NumPy's in being
+NaN or infinite, or in the sign of a zero.
 
 Bounds: 4 ulp; `pow` 16; `divide`, `sqrt`, sums and products are rounded correctly; functions whose
-results are float32 numbers, as `floor`, are exact. `logaddexp`, `logaddexp2`, `lerp` and, for
+results are numbers of the dtype, as `floor`, are exact. `logaddexp`, `logaddexp2`, `lerp` and, for
 negative operands, `lgamma` are sums that cross zero: there the unit is that of the larger term,
 and a term may be a flushed denormal.
 Denormal operands and results may be flushed to zero, as WebGPU allows: then the error is that from
@@ -68,6 +70,18 @@ def row_text(r: dict[str, Any]) -> tuple[str, ...]:
 HEAD = ("function", "max ulp", "at", "bound", "specials", "ok")
 
 
+DTYPES = {"float32": (ulps.FLOAT_ROWS, ulps.measure), "float64": (ulps64.ROWS64, ulps64.measure)}
+
+
+def table(rows: list[dict[str, Any]], points: int) -> str:
+    head = [HEAD, ("---", "---:", "---", "---:", "---", "---")]
+    text = "".join("| " + " | ".join(r) + " |\n" for r in [*head, *map(row_text, rows)])
+    fewer = [f"`{r['name']}` at {r['points']}" for r in rows if 2 * r["points"] < points]
+    return text + (
+        f"\nAt fewer points, as the truth takes long: {', '.join(fewer)}.\n" * bool(fewer)
+    )
+
+
 def page() -> str:
     """The page of all results that are kept."""
     text = INTRO
@@ -75,14 +89,14 @@ def page() -> str:
         data = json.loads(path.read_text(encoding="utf-8"))
         text += (
             f"\n## {data['adapter']}\n\n{data['driver']}; {data['backend']}; {data['versions']}; "
-            f"`{data['command']}`: {data['points']} points or more for each function.\n\n"
+            f"`{data['command']}`: {data['points']} points or more for each function.\n"
         )
-        rows = [HEAD, ("---", "---:", "---", "---:", "---", "---"), *map(row_text, data["rows"])]
-        text += "".join("| " + " | ".join(r) + " |\n" for r in rows)
+        for dtype, rows in data["rows"].items():
+            text += f"\n### {dtype}\n\n" + table(rows, data["points"])
     return text
 
 
-def write(rows: list[dict[str, Any]], points: int) -> None:
+def write(rows: dict[str, list[dict[str, Any]]], points: int) -> None:
     device = wt.default_device()
     data = {
         "adapter": device.name,
@@ -101,29 +115,43 @@ def write(rows: list[dict[str, Any]], points: int) -> None:
     print(f"wrote {path.relative_to(ROOT)}")
 
 
+def measure_rows(dtype: str, names: list[str], points: int) -> list[dict[str, Any]]:
+    """Prints as it goes; no rows where the device has no such dtype."""
+    try:
+        wt.zeros((), dtype=dtype)
+    except wt.DTypeError as error:
+        print(error)
+        return []
+    print("{:16} {:>9}  {:32} {:>5} {:>9}  {}".format(dtype, *HEAD[1:]))
+    table_rows, measure = DTYPES[dtype]
+    rows = []
+    for row in table_rows:
+        if names and row.name not in names:
+            continue
+        result = measure(row, points)
+        rows.append({**asdict(result), "ok": result.ok})
+        print("{:16} {:>9}  {:32} {:>5} {:>9}  {}".format(*row_text(rows[-1])), flush=True)
+    return rows
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("functions", nargs="*", help="names of functions; all without")
     parser.add_argument("--points", type=int, default=POINTS)
+    parser.add_argument("--dtypes", default=",".join(DTYPES), help="as float32,float64")
     parser.add_argument("--write", action="store_true", help="keep the results, write the page")
     parser.add_argument("--page", action="store_true", help="write the page of what is kept")
     args = parser.parse_args(arguments)
-    if args.write and args.functions:
-        parser.error("--write keeps the results of all functions")
+    if args.write and (args.functions or args.dtypes != ",".join(DTYPES)):
+        parser.error("--write keeps the results of all functions and dtypes")
     fine = True
     if not args.page:
         print(f"{wt.default_device()!r}\n{wt.default_device().driver}")
-        print("{:16} {:>9}  {:32} {:>5} {:>9}  {}".format(*HEAD))
-        rows = []
-        for row in ulps.FLOAT_ROWS:
-            if args.functions and row.name not in args.functions:
-                continue
-            result = ulps.measure(row, args.points)
-            rows.append({**asdict(result), "ok": result.ok})
-            print("{:16} {:>9}  {:32} {:>5} {:>9}  {}".format(*row_text(rows[-1])), flush=True)
+        rows = {d: measure_rows(d, args.functions, args.points) for d in args.dtypes.split(",")}
+        rows = {dtype: made for dtype, made in rows.items() if made}
         if args.write:
             write(rows, args.points)
-        fine = all(r["ok"] for r in rows)
+        fine = all(r["ok"] for made in rows.values() for r in made)
     if args.write or args.page:
         PAGE.write_text(page(), encoding="utf-8")
         print(f"wrote {PAGE.relative_to(ROOT)}")

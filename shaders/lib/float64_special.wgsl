@@ -23,10 +23,10 @@ fn erf_ratio_{{W}}(a: {{F}}) -> {{F}} {
   return q;
 }
 
-//@ erfcx64:
-// exp(a^2) erfc(a) for a >= 0.45: (1 + 2 a) times it is a polynomial in t = (a - 2.5) / (a + 2.5) (Shepherd and Laframboise,
+//@ erfcx64: Pair64 pair_sum64
+// exp(a^2) erfc(a) at a + low for a >= 0.45: (1 + 2 a) times it is a polynomial in t = (a - 2.5) / (a + 2.5) (Shepherd and Laframboise,
 // "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x", 1981), relative error 2^-54.
-fn erfcx_{{W}}(a: {{F}}) -> {{F}} {
+fn erfcx_{{W}}(a: {{F}}, low: {{F}}) -> {{F}} {
   let t = (a - {{F}}(2.5)) / (a + {{F}}(2.5));
   var q = {{F}}(-9.722749858412102e-09) * t + {{F}}(4.545428053469273e-08);
   q = q * t + {{F}}(-9.146656711637183e-09);
@@ -51,21 +51,23 @@ fn erfcx_{{W}}(a: {{F}}) -> {{F}} {
   q = q * t + {{F}}(-0.09902453957359991);
   q = q * t + {{F}}(-0.12235676308240473);
   q = q * t + {{F}}(1.2648381843668615);
-  return q / ({{F}}(1.0) + {{F}}(2.0) * a);
+  let d = pair_sum_{{W}}({{F}}(1.0), a + a);
+  let r = q / d.high;
+  return r - r * ((d.low + low + low) / d.high);
 }
 
 //@ exp_square64: exp_scaled64 product_error64 kept64
-// exp(-f a^2), f a power of two, the square in two parts.
-fn exp_square_{{W}}(a: {{F}}, f: {{F}}) -> {{F}} {
+// exp(-f a^2) 2^j, f a power of two, the square in two parts.
+fn exp_square_{{W}}(a: {{F}}, f: {{F}}, j: {{I}}) -> {{F}} {
   let p = kept_{{W}}(a * a);
-  return exp_scaled_{{W}}(-f * p, -f * product_error_{{W}}(a, a, p), {{I}}(0));
+  return exp_scaled_{{W}}(-f * p, -f * product_error_{{W}}(a, a, p), j);
 }
 
 //@ erf64: erf_ratio64 erfcx64 exp_square64 with_sign64 isnan64
 // From 1 on 1 - erfc, whose errors shrink with it.
 fn erf_{{W}}(x: {{F}}) -> {{F}} {
   let a = min(abs(x), {{F}}(7.0));
-  let far = {{F}}(1.0) - exp_square_{{W}}(a, {{F}}(1.0)) * erfcx_{{W}}(max(a, {{F}}(1.0)));
+  let far = {{F}}(1.0) - exp_square_{{W}}(a, {{F}}(1.0), {{I}}(0)) * erfcx_{{W}}(max(a, {{F}}(1.0)), {{F}}(0.0));
   let n = min(a, {{F}}(1.0));
   let near = n + n * erf_ratio_{{W}}(n);
   return select(with_sign_{{W}}(select(far, near, a < {{F}}(1.0)), x), x, isnan_{{W}}(x));
@@ -75,7 +77,7 @@ fn erf_{{W}}(x: {{F}}) -> {{F}} {
 // From 0.5 on exp(-a^2) erfcx(a); below 1 - erf, ordered so that nothing cancels.
 fn erfc_{{W}}(x: {{F}}) -> {{F}} {
   let a = min(abs(x), {{F}}(30.0));
-  let tail = exp_square_{{W}}(a, {{F}}(1.0)) * erfcx_{{W}}(max(a, {{F}}(0.5)));
+  let tail = exp_square_{{W}}(a, {{F}}(1.0), {{I}}(0)) * erfcx_{{W}}(max(a, {{F}}(0.5)), {{F}}(0.0));
   let far = select({{F}}(2.0) - tail, tail, x > {{F}}(0.0));
   let n = min(a, {{F}}(0.5));
   let w = erf_ratio_{{W}}(n) * n;
@@ -84,13 +86,16 @@ fn erfc_{{W}}(x: {{F}}) -> {{F}} {
   return select(select(near, far, a >= {{F}}(0.5)), x, isnan_{{W}}(x));
 }
 
-//@ gelu64: erf_ratio64 erfcx64 exp_square64 with_sign64 isnan64
+//@ gelu64: product_error64 kept64 erf_ratio64 erfcx64 exp_square64 with_sign64 isnan64
 // x times the standard normal's distribution function: by erf(x / sqrt(2)) below 0.7, else by the tail
 // exp(-x^2 / 2) erfcx(|x| / sqrt(2)) / 2, in which x^2 is exact.
 fn gelu_{{W}}(x: {{F}}) -> {{F}} {
   let a = min(abs(x), {{F}}(40.0));
-  let u = a * {{F}}(0.7071067811865476);
-  let tail = a * (exp_square_{{W}}(a, {{F}}(0.5)) * erfcx_{{W}}(max(u, {{F}}(0.45))) * {{F}}(0.5));
+  let u = kept_{{W}}(a * {{F}}(0.7071067811865476));
+  let ul = product_error_{{W}}(a, {{F}}(0.7071067811865476), u) + a * {{F}}(-4.833646656726457e-17);
+  // 2^65 times as large, as the exponential alone may be a denormal.
+  let large = a * (exp_square_{{W}}(a, {{F}}(0.5), {{I}}(64)) * erfcx_{{W}}(max(u, {{F}}(0.45)), ul));
+  let tail = large * {{F}}(2.710505431213761e-20);
   let far = select(tail, abs(x) - tail, x > {{F}}(0.0));
   let n = min(u, {{F}}(1.0));
   let e = (n + n * erf_ratio_{{W}}(n)) * {{F}}(0.5);
@@ -130,8 +135,8 @@ fn erfinv_{{W}}(x: {{F}}) -> {{F}} {
   q = q * s + {{F}}(4.041726335037073);
   let y = select(q, p * a, w < {{F}}(5.0));
   let n = min(y, {{F}}(1.0));
-  let square = exp_square_{{W}}(y, {{F}}(1.0));
-  let rest = ({{F}}(1.0) - a) - square * erfcx_{{W}}(max(y, {{F}}(0.45)));
+  let square = exp_square_{{W}}(y, {{F}}(1.0), {{I}}(0));
+  let rest = ({{F}}(1.0) - a) - square * erfcx_{{W}}(max(y, {{F}}(0.45)), {{F}}(0.0));
   let e = select(rest, n * erf_ratio_{{W}}(n) + (n - a), a < {{F}}(0.5));
   let d = e / (square * {{F}}(1.1283791670955126));
   let r = with_sign_{{W}}(y - d / ({{F}}(1.0) + y * d), x);
