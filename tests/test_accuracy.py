@@ -10,7 +10,6 @@ import pytest
 
 import ulps64
 import wgtensor as wt
-from helpers import device_has
 from references import Row
 from ulps import FLOAT_ROWS, LIMITS, distance, measure, operands
 
@@ -25,7 +24,7 @@ def test_within_its_bound(row: Row) -> None:
     assert result.ok, result
 
 
-@pytest.mark.skipif(not device_has("float64"), reason="the device has no float64")
+@pytest.mark.skipif(bool(ulps64.why_not("float64")), reason=ulps64.why_not("float64"))
 @pytest.mark.parametrize("row", ulps64.ROWS64, ids=[row.name for row in ulps64.ROWS64])
 def test_float64_within_its_bound(row: Row) -> None:
     result = ulps64.measure(row, 1 << 12)
@@ -69,6 +68,7 @@ def test_distance() -> None:
     assert distance(got[1:2], np.array([1 + 2.0**-20]), size=2.0)[0].tolist() == [4]
 
 
+@pytest.mark.skipif(not ulps64.EXTENDED, reason="NumPy has no extended precision")
 def test_distance_of_float64() -> None:
     one = np.float64(1)
     next_ = np.nextafter(one, 2.0)

@@ -12,19 +12,17 @@ import numpy as np
 import pytest
 
 import wgtensor as wt
-from helpers import LAYOUTS, device_has, dispatches, setting
+from helpers import LAYOUTS, dispatches, setting
 from references import ROWS, Array, Row
 from tolerances import check, near_sum
 from ulps import CHOICES
-from ulps64 import DEFAULT_BOUND, TINY, Wide, distance, sizes, special_values, truth
+from ulps64 import DEFAULT_BOUND, TINY, Wide, distance, sizes, special_values, truth, why_not
 
 WIDE = tuple(
-    pytest.param(
-        dtype,
-        marks=pytest.mark.skipif(not device_has(dtype), reason=f"the device has no {dtype}"),
-    )
+    pytest.param(dtype, marks=pytest.mark.skipif(bool(why_not(dtype)), reason=why_not(dtype)))
     for dtype in ("int64", "uint64", "float64")
 )
+needs_float64 = pytest.mark.skipif(bool(why_not("float64")), reason=why_not("float64"))
 each_wide = pytest.mark.parametrize("dtype", WIDE)
 SMALL = [
     0,
@@ -212,7 +210,7 @@ def test_scans(
     near_sum(wt.cumulative_prod(wt.asarray(b), axis=axis), product, 2 * product, terms=shape[axis])
 
 
-@pytest.mark.skipif(not device_has("float64"), reason="the device has no float64")
+@needs_float64
 def test_folds_of_nan_and_ties() -> None:
     a = np.array([[1.0, np.nan, 3, np.nan], [0.0, -0.0, 0, -0.0], [-np.inf, 5, np.inf, np.inf]])
     t = wt.asarray(a)
@@ -223,7 +221,7 @@ def test_folds_of_nan_and_ties() -> None:
         check(getattr(wt, name)(t, axis=1), fold.accumulate(a, 1), name=name)
 
 
-@pytest.mark.skipif(not device_has("float64"), reason="the device has no float64")
+@needs_float64
 @pytest.mark.parametrize("shape", [(7,), (5, 1030), (1030, 5), (2, 30000)])
 def test_softmax(shape: tuple[int, ...], rng: np.random.Generator) -> None:
     a = rng.standard_normal(shape) * 100

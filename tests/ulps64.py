@@ -14,12 +14,22 @@ import mpmath
 import numpy as np
 
 import wgtensor as wt
+from helpers import device_has
 from references import ROWS, Array, Row
 from ulps import BOUNDS, CHOICES, DEFAULT_BOUND, Result
 
 Wide = np.longdouble
 #: whether NumPy has more precision than float64 here
 EXTENDED = np.finfo(Wide).nmant > 52
+
+
+def why_not(dtype: str) -> str:
+    """What is missing to check the dtype here; empty where nothing is."""
+    if not device_has(dtype):
+        return f"the device has no {dtype}"
+    return "" if EXTENDED or dtype != "float64" else "NumPy has no extended precision here"
+
+
 TINY = 2.0**-1022
 OVER = Wide(2.0) ** 1024
 

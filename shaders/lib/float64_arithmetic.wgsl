@@ -3,7 +3,7 @@
 // rounded is `kept`. Polynomials are interpolated at Chebyshev's points, unless a source is named.
 
 //@ div_f64:
-// Drivers round quotients and roots of float64 correctly, as they compute them in steps by the CPU's or their own.
+// Unlike those of 32 bits, quotients and roots come rounded correctly from the drivers that docs/accuracy.md lists.
 fn div_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
   return a / b;
 }
