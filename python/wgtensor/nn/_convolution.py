@@ -47,9 +47,10 @@ def conv2d(
 
     Gives (N, O, H', W') with H' = (H + padding - dilation * (kh - 1) - 1) // stride + 1, plus bias
     (O,). padding: zeros on both sides, one number or one for each dimension, pairs (before, after)
-    for each, 'valid', or 'same' for strides of 1. Operands promote; integers wrap, 16-bit floats are
-    summed in float32. One kernel, with what follows elementwise, besides the copy that pads. Raises ShapeError where shapes or
-    groups do not match, ValueError for other arguments, DTypeError for bool.
+    for each, 'valid', or 'same' for strides of 1. Operands promote; integers wrap, 16-bit floats
+    are summed in float32. One kernel, with what follows elementwise, besides the copy that pads.
+    Raises ShapeError where shapes or groups do not match, ValueError for other arguments,
+    DTypeError for bool.
     """
     return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
