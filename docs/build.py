@@ -34,9 +34,19 @@ invert ~x and & or | xor ^ lshift << rshift >> eq == ne != lt < le <= gt > ge >=
 SIGNS = dict(zip(OPERATORS.split()[::2], OPERATORS.split()[1::2], strict=True))
 GROUPS = {
     "Creation": (
-        *("asarray", "zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like"),
-        *("empty_like", "arange", "linspace", "logspace", "geomspace", "eye", "identity", "tri"),
-        *("meshgrid",),
+        *(
+            "asarray",
+            "from_dlpack",
+            "zeros",
+            "ones",
+            "full",
+            "empty",
+            "zeros_like",
+            "ones_like",
+            "full_like",
+        ),
+        *("empty_like", "arange", "linspace", "logspace", "geomspace", "eye", "identity"),
+        *("tri", "meshgrid"),
     ),
     "Shape, all views where strides allow": (
         *("reshape", "permute_dims", "matrix_transpose", "broadcast_to", "broadcast_shapes"),
@@ -68,7 +78,7 @@ GROUPS = {
         *("trace", "softmax", "log_softmax"),
     ),
     "dtypes": (
-        *("astype", "result_type", "can_cast", "isdtype", "finfo", "iinfo"),
+        *("astype", "bitcast", "result_type", "can_cast", "isdtype", "finfo", "iinfo"),
         *("get_default_dtype", "set_default_dtype"),
     ),
     "Devices and execution": (

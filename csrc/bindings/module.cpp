@@ -57,6 +57,7 @@ PYBIND11_MODULE(_core, m) {
   init_operators(m, tensor);
   init_indexing(tensor);
   init_host(m, tensor);
+  init_dlpack(m);
   m.def("settings", &setting_rows,
         "Every setting: (name, type, default, environment variable, help).");
   m.def("get_setting", &get_setting, py::arg("name"));

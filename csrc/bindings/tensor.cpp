@@ -241,6 +241,13 @@ void init_tensor(py::module_& m, py::class_<Tensor>& t) {
       },
       py::arg("dtype"));
   m.def(
+      "bitcast",
+      [](Tensor x, py::handle dtype) {
+        DType d = to_dtype(dtype);
+        return made(unlocked([&] { return bitcast(x, d); }));
+      },
+      py::arg("x"), py::arg("dtype"), "The same bytes as elements of another dtype.");
+  m.def(
       "matmul", [](Tensor a, Tensor b) { return made(unlocked([&] { return matmul(a, b); })); },
       py::arg("x1"), py::arg("x2"));
   m.def(
@@ -262,6 +269,14 @@ void init_tensor(py::module_& m, py::class_<Tensor>& t) {
   m.def(
       "unpacked", [](py::handle dtype) { return dtype_object(unpacked(to_dtype(dtype))); },
       py::arg("dtype"), "The dtype of whole words that a packed one is computed in.");
+  m.def(
+      "has_dtype",
+      [](py::handle dtype, py::handle device) {
+        DType d = to_dtype(dtype);
+        graph::Engine& e = to_device(device)->engine();
+        return unlocked([&] { return has_dtype(e, d); });
+      },
+      py::arg("dtype"), py::arg("device"), "Whether tensors of a dtype can be on a device.");
   m.def(
       "takes",
       [](int row, py::handle dtype) {

@@ -88,9 +88,13 @@ void check_count(const char* op, const Dims& shape) {
 }
 }  // namespace
 
-void Engine::check_wide(DType dtype, const char* op) {
+bool Engine::has(DType dtype) {
   const rt::Features& f = device().features();
-  if (!(is_float(dtype) ? f.float64 : f.int64))
+  return !is_wide(dtype) || (is_float(dtype) ? f.float64 : f.int64);
+}
+
+void Engine::check_wide(DType dtype, const char* op) {
+  if (!has(dtype))
     raise(ErrorKind::dtype, std::string("[") + op + "] the adapter of " + name_ + ", '" +
                                 adapter_.name + "', has no " + info(dtype).name + ": ask for " +
                                 (is_float(dtype)          ? "float32"
@@ -244,6 +248,24 @@ NodeRef Engine::overlapping_view(const NodeRef& base, const Dims& shape, const L
     set_input(*n, 0, source);
     enqueue(*n);
   }
+  return n;
+}
+
+NodeRef Engine::computed(const NodeRef& n) {
+  settle(*n);
+  if (n->kind != NodeKind::leaf) {
+    flush({n.get()});
+    settle(*n);
+  }
+  if (n->kind != NodeKind::leaf) internal_error("a value that stays lazy");
+  return n;
+}
+
+NodeRef Engine::reinterpret(const NodeRef& of, DType dtype, const Dims& shape,
+                            const Layout& layout) {
+  NodeRef n = make(NodeKind::leaf, dtype, shape, "bitcast");
+  n->layout = layout;
+  n->buffer = of->buffer;
   return n;
 }
 

@@ -66,6 +66,11 @@ class Engine {
   /// A leaf with unspecified contents. [lock]
   NodeRef empty(DType dtype, const Dims& shape);
 
+  /// A leaf with the node's value, which is computed now but not waited for. [lock]
+  NodeRef computed(const NodeRef& n);
+  /// A leaf's memory as another dtype, of that shape and layout. [lock]
+  NodeRef reinterpret(const NodeRef& leaf, DType dtype, const Dims& shape, const Layout& layout);
+
   void destroy();
   /// The process is about to end: from now on the calling thread alone gets the lock of any device.
   static void begin_exit();
@@ -78,6 +83,7 @@ class Engine {
   /// Frees what died since. [lock]
   void collect();
 
+  bool has(DType dtype);
   /// Raises DTypeError where the adapter lacks a dtype of 64 bits.
   void check_wide(DType dtype, const char* op);
 

@@ -171,6 +171,11 @@ Tensor copy(const Tensor& t) {
   return Tensor(t.engine().map(OpId::copy, t.dtype(), t.shape(), &t.node(), 1));
 }
 
+bool has_dtype(graph::Engine& e, DType dtype) {
+  rt::Lock lock = e.lock();
+  return e.has(dtype);
+}
+
 void check_dtype(graph::Engine& e, DType dtype, const char* op) {
   if (!is_wide(dtype)) return;
   rt::Lock lock = e.lock();

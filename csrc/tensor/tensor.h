@@ -47,7 +47,11 @@ inline Tensor elementwise(graph::OpId op, std::initializer_list<Operand> args) {
 Tensor try_elementwise(graph::OpId op, std::span<const Operand> args);
 Tensor astype(const Tensor& t, DType dtype);
 Tensor copy(const Tensor& t);
+/// The same bytes as another dtype, along the last axis where items differ in size; the value is
+/// computed first. No copy where strides allow. Raises ValueError where sizes do not fit.
+Tensor bitcast(const Tensor& t, DType dtype);
 
+bool has_dtype(graph::Engine& e, DType dtype);
 /// Raises DTypeError where the adapter lacks the dtype.
 void check_dtype(graph::Engine& e, DType dtype, const char* op);
 

@@ -6,7 +6,7 @@ import atexit
 from math import e, inf, nan, pi
 
 from wgtensor import _core
-from wgtensor._arrays import as_operand, asarray
+from wgtensor._arrays import as_operand, asarray, from_dlpack
 from wgtensor._core import (
     Device,
     DeviceLostError,
@@ -78,6 +78,7 @@ from wgtensor._elementwise import (  # noqa: E402
 from wgtensor._functions import (  # noqa: E402
     arange,
     astype,
+    bitcast,
     broadcast_shapes,
     broadcast_to,
     empty,
@@ -117,6 +118,7 @@ from wgtensor._grids import (  # noqa: E402
     tril,
     triu,
 )
+from wgtensor._info import NamespaceInfo as __array_namespace_info__  # noqa: E402, N813
 from wgtensor._manipulation import (  # noqa: E402
     array_split,
     atleast_1d,
@@ -180,6 +182,7 @@ __version__ = _core.__version__
 newaxis = None
 
 __all__ = [
+    "__array_namespace_info__",
     "uint8",
     "uint64",
     "uint16",
@@ -215,6 +218,7 @@ __all__ = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
+    "bitcast",
     "bool",
     "broadcast_arrays",
     "broadcast_shapes",
@@ -250,6 +254,7 @@ __all__ = [
     "fliplr",
     "flipud",
     "float32",
+    "from_dlpack",
     "full",
     "full_like",
     "geomspace",

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from wgtensor import _core
+from wgtensor import _core, _dlpack
 from wgtensor._core import (
     Device,
     DeviceMismatchError,
@@ -57,6 +57,26 @@ def asarray(
     if isinstance(obj, _SEQUENCES) and Tensor in _leaf_types(obj):
         return _stacked(obj, wanted, device)
     return from_host("asarray", obj, wanted, device)
+
+
+def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
+    """A tensor of an object with `__dlpack__`: an array of NumPy, PyTorch, JAX, ...
+
+    Host memory is copied at the call; memory elsewhere is asked for on the host. Raises BufferError
+    for ``copy=False`` where there is something to copy and for memory that does not come to the
+    host, DTypeError for a dtype that the device lacks.
+    """
+    if isinstance(x, Tensor):
+        return asarray(x, device=device, copy=copy)
+    if not hasattr(x, "__dlpack__"):
+        raise TypeError(f"[from_dlpack] a {type(x).__name__} has no __dlpack__: use asarray")
+    if copy is False:
+        raise BufferError("[from_dlpack] memory is always copied: copy=False cannot be kept")
+    try:
+        array, dtype = _dlpack.read(x)
+    except DTypeError as error:
+        raise DTypeError(f"[from_dlpack] {error}") from None
+    return _core.from_array(array, dtype, device, "from_dlpack")
 
 
 def from_host(op: str, obj: Any, dtype: DType | None, device: DeviceLike) -> Tensor:
@@ -143,15 +163,32 @@ def _is_weak(obj: Any) -> bool:
     )
 
 
+def _only_dlpack(obj: Any) -> bool:
+    return hasattr(obj, "__dlpack__") and not hasattr(obj, "__array__") and not _is_buffer(obj)
+
+
+def _with_dtype(bits: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    return bits.view(dtype.numpy) if dtype.name == "bfloat16" else bits
+
+
+def _as_array(obj: Any) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(obj)
+    except TypeError:
+        if not hasattr(obj, "__dlpack__"):
+            raise
+        return _with_dtype(*_dlpack.read(obj))  # PyTorch's bfloat16
+
+
 def _read(op: str, obj: Any) -> np.ndarray[Any, Any]:
     """What np.asarray, DLPack or the buffer protocol makes of an object; all errors are typed."""
     what = f"[{op}] cannot make a tensor of this {type(obj).__name__}"
     try:
         if isinstance(obj, (bytes, bytearray)):
             return np.frombuffer(obj, np.uint8)
-        if hasattr(obj, "__dlpack__") and not hasattr(obj, "__array__") and not _is_buffer(obj):
-            return np.from_dlpack(obj)
-        return np.asarray(obj)
+        if _only_dlpack(obj):
+            return _with_dtype(*_dlpack.read(obj))
+        return _as_array(obj)
     except OverflowError as error:
         raise OverflowError(f"{what}: {error}") from None
     except TypeError as error:

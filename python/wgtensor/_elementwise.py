@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import operator
 
+from wgtensor import _core
 from wgtensor import _generated as rows
 from wgtensor._arrays import ArrayLike, as_tensor, into
 from wgtensor._core import Tensor
@@ -142,7 +143,7 @@ def _close_integers(a: Tensor, b: Tensor, rtol: float, atol: float) -> Tensor:
     low, high = rows.minimum(_cast(a, d), _cast(b, d)), rows.maximum(_cast(a, d), _cast(b, d))
     # The difference of two integers may take all bits of an unsigned one.
     unsigned, number = (uint64, float64) if d.itemsize == 8 else (uint32, float32)
-    if number is float64 and "float64" not in a.device.features:
+    if not _core.has_dtype(number, a.device):
         number = float32
     distance = _cast(_cast(high - low, unsigned), number)
     return distance <= atol + rtol * abs(_cast(b, number))

@@ -145,6 +145,15 @@ def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = True) -> Tensor:
     return t._astype(d)
 
 
+def bitcast(x: ArrayLike, dtype: Any, /) -> Tensor:
+    """The bytes of `x` as elements of another dtype; the last axis scales where itemsizes differ.
+
+    NumPy's ``x.view(dtype)``. Shares memory where strides allow; as `bool`, any byte but 0 is True.
+    Computes `x` if that is pending. Raises ValueError where the last axis holds no whole elements.
+    """
+    return _core.bitcast(as_tensor("bitcast", x), to_dtype(dtype))
+
+
 def reshape(x: ArrayLike, /, shape: Shape, *, copy: bool | None = None) -> Tensor:
     """The same elements in another shape; one size may be -1. A view where strides allow.
 

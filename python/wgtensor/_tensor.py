@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wgtensor import _core, _printing, _ufuncs
+from wgtensor import _core, _dlpack, _printing, _ufuncs
 from wgtensor import _elementwise as e
 from wgtensor import _functions as f
 from wgtensor import _grids as g
@@ -254,6 +254,11 @@ def _astype(self: Tensor, dtype: Any, *, copy: bool = True) -> Tensor:
     return f.astype(self, dtype, copy=copy)
 
 
+def _view(self: Tensor, dtype: Any) -> Tensor:
+    """The bytes as elements of another dtype, as `bitcast`."""
+    return f.bitcast(self, dtype)
+
+
 def _to(self: Tensor, target: Any) -> Tensor:
     """The tensor on another device, or in another dtype where a DType is given."""
     if isinstance(target, DType):
@@ -355,6 +360,8 @@ _MEMBERS: dict[str, Any] = {
     "__contains__": _contains,
     "__hash__": object.__hash__,
     "__array__": _array,
+    "__dlpack__": _dlpack.export,
+    "__dlpack_device__": _dlpack.device,
     "__array_ufunc__": _ufuncs.array_ufunc,
     "__array_priority__": 1000,
     "__array_namespace__": _namespace,
@@ -364,6 +371,7 @@ _MEMBERS: dict[str, Any] = {
     "tolist": _tolist,
     "numpy_async": _numpy_async,
     "astype": _astype,
+    "view": _view,
     "to": _to,
     "to_device": _to_device,
     "transpose": _transpose,
