@@ -3,9 +3,9 @@
 // A row of nothing but -inf gives zeros. LOG: the logarithm of all that, x - peak - log(sum); such a row keeps its -inf.
 {{DECLARATIONS}}
 {{FUNCTIONS}}
-var<workgroup> sm_part: array<f32, {{TO * TR}}>;
+var<workgroup> sm_part: array<{{T}}, {{TO * TR}}>;
 
-fn sm_tree_max(at: u32, lane: u32, v: f32) -> f32 {
+fn sm_tree_max(at: u32, lane: u32, v: {{T}}) -> {{T}} {
   sm_part[at] = v;
   workgroupBarrier();
   for (var half = {{TR / 2}}u; half > 0u; half = half >> 1u) {
@@ -19,7 +19,7 @@ fn sm_tree_max(at: u32, lane: u32, v: f32) -> f32 {
   return r;
 }
 
-fn sm_tree_sum(at: u32, lane: u32, v: f32) -> f32 {
+fn sm_tree_sum(at: u32, lane: u32, v: {{T}}) -> {{T}} {
   sm_part[at] = v;
   workgroupBarrier();
   for (var half = {{TR / 2}}u; half > 0u; half = half >> 1u) {
@@ -40,7 +40,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let o = (wid.z * nwg.x + wid.x) * {{TO}}u + lid.x / {{TR}}u;
   let live = o < {{ROWS}};
   let count = {{COUNT}};
-  let low = {{V}}(bitcast<f32>({{LOW}}));
+  let low = {{V}}({{LOW}});
   var top = low;
 //% if CACHE > 0
 //% for i in 0..CACHE
@@ -71,7 +71,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
 //% else
   let peak = sm_tree_max(lid.x, lane, top);
 //% end
-  let shift = select(peak, 0.0, peak == bitcast<f32>({{LOW}}));
+  let shift = select(peak, {{T}}(0.0), peak == {{LOW}});
 //% if CACHE > 0
   var total = {{V}}(0.0);
 //% for i in 0..CACHE
@@ -92,9 +92,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let sum = sm_tree_sum(lid.x, lane, total);
 //% end
 //% if LOG
-  let scale = {{V}}(select({{LOGARITHM}}(sum), 0.0, sum == 0.0));
+  let scale = {{V}}(select({{LOGARITHM}}(sum), {{T}}(0.0), sum == {{T}}(0.0)));
 //% else
-  let scale = select(1.0 / sum, 0.0, sum == 0.0);
+  let scale = select({{T}}(1.0) / sum, {{T}}(0.0), sum == {{T}}(0.0));
 //% end
   if (!live) { return; }
 //% if CACHE > 0

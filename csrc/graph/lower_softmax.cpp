@@ -36,13 +36,15 @@ void lower_rows(LowerContext& c, int gi, const Part& part, bool first, std::vect
   int64_t per_lane = (count + tr * rw - 1) / (tr * rw);
   int64_t cache = 1;
   while (cache < per_lane) cache *= 2;
-  if (cache * rw > 32) cache = 0;
+  DType dtype = c.g.node_of(id)->dtype;
+  std::string wide = is_wide(dtype) ? "64" : "";
+  if (cache * rw * info(dtype).size > 128) cache = 0;  // bytes of registers
 
   in.set_width(rw, 1);
   out.set_width(rw, 1);
   in.begin();
   std::string value = in.emit(source.value, source.layout);
-  std::string ty = wgsl_type("f32", rw);
+  std::string ty = wgsl_type(info(dtype).compute, rw);
   std::string functions =
       "fn load(o: u32, r: u32) -> " + ty + " {\n" + in.take_body() + "  return " + value + ";\n}\n";
   functions += "fn emit(o: u32, r: u32, v: " + ty + ") {\n" + output_body(k, out, id) + "}\n";
@@ -53,13 +55,14 @@ void lower_rows(LowerContext& c, int gi, const Part& part, bool first, std::vect
   vars.set("RW", int64_t{rw});
   vars.set("CACHE", cache);
   vars.set("V", ty);
-  vars.set("MAX", k.use_function("max_nan", 1));
-  vars.set("MAXV", k.use_function("max_nan", rw));
-  vars.set("EXPV", k.use_function("exp", rw));
+  vars.set("MAX", k.use_function("max_nan" + wide, 1));
+  vars.set("MAXV", k.use_function("max_nan" + wide, rw));
+  vars.set("EXPV", k.use_function("exp" + wide, rw));
   bool logarithm = c.g.node_of(id)->logarithm;
   vars.set("LOG", int64_t{logarithm});
-  if (logarithm) vars.set("LOGARITHM", k.use_function("log", 1));
-  vars.set("LOW", k.params.add("low", 0xff800000u));
+  if (logarithm) vars.set("LOGARITHM", k.use_function("log" + wide, 1));
+  vars.set("T", info(dtype).compute);
+  vars.set("LOW", k.constant(dtype, lowest_bits(dtype)));
   vars.set("ROWS", k.params.add("rows", static_cast<uint32_t>(rows)));
   vars.set("COUNT", k.params.add("count", static_cast<uint32_t>(count)));
   vars.set("FUNCTIONS", functions);

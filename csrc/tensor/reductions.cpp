@@ -192,7 +192,6 @@ Tensor softmax_of_long_rows(const Tensor& x, bool logarithm) {
 // One kernel where it can be.
 Tensor softmax_of_rows(const Tensor& rows, bool logarithm) {
   graph::Engine& e = rows.engine();
-  if (is_wide(rows.dtype())) return softmax_of_long_rows(rows, logarithm);
   if (above_binding(e, rows.size())) {
     if (above_binding(e, rows.shape().back())) return softmax_of_long_rows(rows, logarithm);
     rt::Lock lock = e.lock();
