@@ -103,8 +103,14 @@ int outside(DType t, const Scalar& s) {
   return s.i >= 0 && static_cast<uint64_t>(s.i) > largest_integer(t) ? 1 : 0;
 }
 
-// What comparing with a Python integer that the dtype does not hold gives everywhere, if one is.
+// What a comparison with a Python integer that the dtype does not hold gives everywhere, if one is;
+// what a predicate gives for all numbers of the dtype, as isnan of integers: as a parameter it
+// costs no read, and a literal may lead lavapipe's compiler into a search without end.
 std::optional<bool> foregone(OpId op, std::span<const Operand> args, DType t) {
+  if (op_info(op).rule == Rule::predicate) {
+    std::string_view code = op_info(op).wgsl[static_cast<int>(info(t).kind)];
+    if (code == "$B(true)" || code == "$B(false)") return code == "$B(true)";
+  }
   if (op_info(op).rule != Rule::compare) return std::nullopt;
   for (size_t i = 0; i < args.size(); ++i) {
     auto* s = std::get_if<Scalar>(&args[i]);
