@@ -123,8 +123,6 @@ TRUTHS: dict[str, Callable[..., Array]] = {
         x > 0, Wide("1.0507009873554805") * x, Wide("1.7580993408473766") * np.expm1(x)
     ),
 }
-#: whose truth takes a millisecond for a value
-SLOW = ("erfinv",)
 _TERMS = {"logaddexp": np.logaddexp, "logaddexp2": np.logaddexp2}
 
 
@@ -253,11 +251,7 @@ def flushed(a: Array) -> Array:
 
 
 def measure(row: Row, count: int) -> Result:
-    """The row at `count` points or more, an eighth of that where the truth takes long.
-
-    Operands and results that are denormal may be flushed.
-    """
-    count = count // 8 if row.name in SLOW else count
+    """The row at `count` points or more. Operands and results that are denormal may be flushed."""
     values = operands(row, count)
     tensors = [wt.asarray(v) for v in values[: row.arity - len(row.defaults)]]
     got = row.function(*tensors).numpy()

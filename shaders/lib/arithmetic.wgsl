@@ -98,8 +98,9 @@ fn floor_mod_u_{{W}}(a: {{U}}, b: {{U}}) -> {{U}} {
 }
 
 //@ fmod_lifted*:
-// The remainder of |a| by |b|, finite and b not zero, times 2^lift: exact, by long division of the mantissas in integers,
-// as many bits a step as exponents have (the shifts of Sun's e_fmod). Denormals are told apart, whatever the device makes of them.
+// The remainder of |a| by |b|, finite and b not zero, times 2^lift: exact, by long division of the mantissas in
+// integers, as many bits a step as exponents have (the shifts of Sun's e_fmod). Denormals are told apart, whatever the
+// device makes of them.
 fn fmod_lifted_{{W}}(a: {{F}}, b: {{F}}, lift: {{I}}) -> {{F}} {
   let one = {{I}}(1);
   let ba = bitcast<{{I}}>(a) & bitcast<{{I}}>({{U}}({{MAGNITUDE}}));
@@ -285,8 +286,8 @@ fn exponent_plus_{{W}}(x: {{F}}, n: {{I}}) -> {{F}} {
 
 //@ lerp: exponent_plus isfinite isinf
 // From the nearer end, so that both ends are exact and equal ends stay; where the distance is not finite, as a weighted
-// sum, in which a finite end beside an infinite one is made small, lest its product overflow. Where an end is tiny, all is
-// scaled up, as a term may be denormal; beyond the ends, large ones are scaled down, as a term may overflow alone.
+// sum, in which a finite end beside an infinite one is made small, lest its product overflow. Where an end is tiny, all
+// is scaled up, as a term may be denormal; beyond the ends, large ones are scaled down, as a term may overflow alone.
 fn lerp_{{W}}(start: {{F}}, end: {{F}}, w: {{F}}) -> {{F}} {
   let large = {{F}}(1.2676506002282294e30);
   let most = max(abs(start), abs(end));

@@ -1,8 +1,8 @@
-// Comparisons, choices that keep NaN, bits and casts. Each section starts with `//@ name: sections it needs` and is expanded at vector
-// width 1 or 4: F I U B are the types, the functions' names end in the width. Compilers may contract a * b + c.
-// A section with a star is also one of 64-bit numbers, with that as its name's end: F I U then have 64 bits, and F32
-// I32 U32 never do; BITS is the numbers' width and LAST that less one, FRACTION and EXPONENT are the
-// widths of a float's parts, BIAS is its exponent's; SIGN MAGNITUDE INF NAN ONE are bits.
+// Comparisons, choices that keep NaN, bits and casts. Each section starts with `//@ name: sections it needs` and is
+// expanded at vector width 1 or 4: F I U B are the types, the functions' names end in the width. Compilers may contract
+// a * b + c. A section with a star is also one of 64-bit numbers, with that as its name's end: F I U then have 64 bits,
+// and F32 I32 U32 never do; BITS is the numbers' width and LAST that less one, FRACTION and EXPONENT are the widths of
+// a float's parts, BIAS is its exponent's; SIGN MAGNITUDE INF NAN ONE are bits.
 
 //@ isnan*:
 // Comparison of bits: compilers fold v != v to false.

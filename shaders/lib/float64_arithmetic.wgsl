@@ -41,7 +41,8 @@ fn cbrt_{{W}}(x: {{F}}) -> {{F}} {
   let v = select(y, a, tiny);
   let r = t * t * (t / v);
   let w = {{F}}(0.145996192886612446982) * r + {{F}}(-0.758397934778766047437);
-  t = t * ((({{F}}(1.87595182427177009643) + r * ({{F}}(-1.88497979543377169875) + r * {{F}}(1.621429720105354466140)))) + (r * r) * r * w);
+  let first = {{F}}(1.87595182427177009643) + r * ({{F}}(-1.88497979543377169875) + r * {{F}}(1.621429720105354466140));
+  t = t * (first + r * r * r * w);
   t = bitcast<{{F}}>((bitcast<{{U}}>(t) + {{U}}(0x80000000lu)) & {{U}}(0xffffffffc0000000lu));
   let s = t * t;
   let q = v / s;
@@ -147,7 +148,8 @@ fn softsign_{{W}}(x: {{F}}) -> {{F}} {
 // x sigmoid(v), v = x (c0 + c1 x^2), c0 = sqrt(8 / pi), c1 = 0.044715 c0 (Hendrycks and Gimpel 2016), v in two parts.
 fn gelu_tanh_{{W}}(x: {{F}}) -> {{F}} {
   let a = Pair_{{W}}(min(abs(x), {{F}}(24.0)), {{F}}(0.0));
-  let p = pair_product_{{W}}(pair_product_{{W}}(a, a), Pair_{{W}}({{F}}(0.07135481627260025), {{F}}(-6.175149918155315e-19)));
+  let c1 = Pair_{{W}}({{F}}(0.07135481627260025), {{F}}(-6.175149918155315e-19));
+  let p = pair_product_{{W}}(pair_product_{{W}}(a, a), c1);
   let s = pair_sum_{{W}}(p.high, {{F}}(1.5957691216057308));
   let v = pair_product_{{W}}(a, Pair_{{W}}(s.high, s.low + (p.low + {{F}}(-9.96930880911092e-17))));
   return gate_{{W}}(x, exp_scaled_{{W}}(-v.high, -v.low, {{I}}(32)));

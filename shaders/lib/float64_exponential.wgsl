@@ -93,8 +93,8 @@ fn exp_ratio_{{W}}(r: {{F}}) -> {{F}} {
 }
 
 //@ exp_rest64: exp_ratio64 scale264
-// exp(r + l) 2^k: 1 and the upper bits of r, whose sum is exact, and then all else, so that the last sum alone rounds at
-// full size and results that are whole are exact.
+// exp(r + l) 2^k: 1 and the upper bits of r, whose sum is exact, and then all else, so that the last sum alone rounds
+// at full size and results that are whole are exact.
 fn exp_rest_{{W}}(r: {{F}}, l: {{F}}, k: {{I}}) -> {{F}} {
   let h = floor(r * {{F}}(67108864.0) + {{F}}(0.5)) * {{F}}(1.4901161193847656e-8);
   let v = r + l;
@@ -251,7 +251,8 @@ fn logit_{{W}}(x: {{F}}) -> {{F}} {
 }
 
 //@ pow_f64: log_pair64 log_exponent64 log_fraction64 pair_sum64 exp_scaled64 isnan64
-// exp(y log|x|), the logarithm and the product in two parts, with C's special cases. Whole y up to 2^53 decide the sign.
+// exp(y log|x|), the logarithm and the product in two parts, with C's special cases. Whole y up to 2^53 decide the
+// sign.
 fn pow_f_{{W}}(x: {{F}}, y: {{F}}) -> {{F}} {
   let a = abs(x);
   let ln2 = Pair_{{W}}({{F}}(0.6931471805599453), {{F}}(2.3190468138462996e-17));

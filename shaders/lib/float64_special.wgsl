@@ -24,8 +24,8 @@ fn erf_ratio_{{W}}(a: {{F}}) -> {{F}} {
 }
 
 //@ erfcx64: Pair64 pair_sum64
-// exp(a^2) erfc(a) at a + low for a >= 0.45: (1 + 2 a) times it is a polynomial in t = (a - 2.5) / (a + 2.5) (Shepherd and Laframboise,
-// "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x", 1981), relative error 2^-54.
+// exp(a^2) erfc(a) at a + low for a >= 0.45: (1 + 2 a) times it is a polynomial in t = (a - 2.5) / (a + 2.5) (Shepherd
+// and Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x", 1981), relative error 2^-54.
 fn erfcx_{{W}}(a: {{F}}, low: {{F}}) -> {{F}} {
   let t = (a - {{F}}(2.5)) / (a + {{F}}(2.5));
   var q = {{F}}(-9.722749858412102e-09) * t + {{F}}(4.545428053469273e-08);

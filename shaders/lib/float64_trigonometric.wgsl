@@ -36,8 +36,8 @@ fn take_word_{{W}}(t: Words_{{W}}, place: {{U}}, word: {{U}}) -> Words_{{W}} {
 }
 
 //@ angle_large64: Angle64 Words64 mul_high_5364 pair_joined64 pair_product64
-// Payne and Hanek, "Radian reduction for trigonometric functions" (1983), for a >= 1: the mantissa times the 192 bits of
-// 2 / pi that matter for its exponent, modulo 4, in integers.
+// Payne and Hanek, "Radian reduction for trigonometric functions" (1983), for a >= 1: the mantissa times the 192 bits
+// of 2 / pi that matter for its exponent, modulo 4, in integers.
 fn angle_large_{{W}}(a: {{F}}) -> Angle_{{W}} {
   let bits = bitcast<{{U}}>(a);
   let m = (bits & {{U}}(0x000ffffffffffffflu)) | {{U}}(0x0010000000000000lu);
@@ -87,8 +87,8 @@ fn angle_large_{{W}}(a: {{F}}) -> Angle_{{W}} {
 }
 
 //@ angle64: Angle64 Pair64 angle_large64 pair_sum64 pair_joined64 product_error64 kept64 isfinite64
-// Up to 2^48 by Cody and Waite, "Software manual for the elementary functions" (1980): pi / 2 in three parts of 53 bits,
-// whose products with n are taken in two parts each; what the differences lose is kept.
+// Up to 2^48 by Cody and Waite, "Software manual for the elementary functions" (1980): pi / 2 in three parts of 53
+// bits, whose products with n are taken in two parts each; what the differences lose is kept.
 fn angle_{{W}}(x: {{F}}) -> Angle_{{W}} {
   let large = abs(x) > {{F}}(281474976710656.0);
   let a = select(abs(x), {{F}}(0.0), large | !isfinite_{{W}}(x));
