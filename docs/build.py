@@ -1,4 +1,4 @@
-"""Write the pages that come from the library itself: operations.md and settings.md.
+"""Write the pages that come from the library itself: operations.md, dtype_table.md, settings.md.
 
 python docs/build.py            writes them
 python docs/build.py --check    exit 1 where one is not what it would write
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import wgtensor as wt
 from wgtensor import _core, _generated
+from wgtensor._dtypes import DTYPES
 
 HERE = Path(__file__).resolve().parent
 NOTE = "<!-- Written by docs/build.py: do not edit. -->\n"
@@ -158,7 +159,7 @@ def operations() -> str:
         "broadcast, and `out=` receives the result. All but `where` are methods of `Tensor` too. "
         "Functions with the meaning of a NumPy ufunc answer to it: `np.exp(t)` is `wt.exp(t)`. "
         "*Common dtype*: what the operands promote to, where Python and NumPy scalars only lift "
-        "the kind; *float*: integers and bools become float32. References are "
+        "the kind; *float*: integers and bools become the default float. References are "
         "in NumPy's words, of operands x, y and z.\n\n"
         f"## Elementwise\n\n{elementwise()}\n{aliases()}{functions()}"
     )
@@ -178,7 +179,20 @@ def settings() -> str:
     )
 
 
-PAGES = {"operations.md": operations, "settings.md": settings}
+def dtype_table() -> str:
+    rows = [
+        (f"`{row[0]}`", *("x" if _core.takes(i, d) else "" for d in DTYPES))
+        for i, row in enumerate(_generated.TABLE)
+    ]
+    return (
+        f"{NOTE}\n# Elementwise functions by dtype\n\n"
+        "Of the operands; functions of floats take integers and bools as the default float. "
+        "[dtypes](dtypes.md) says which dtypes a device has.\n\n"
+        + table(("function", *(d.name for d in DTYPES)), rows)
+    )
+
+
+PAGES = {"dtype_table.md": dtype_table, "operations.md": operations, "settings.md": settings}
 
 
 def outdated() -> list[str]:
