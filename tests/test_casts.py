@@ -53,9 +53,10 @@ def has(*dtypes: str) -> None:
             pytest.skip(f"the device has no {d}")
 
 
-# float32 denormals are the device's to flush; float64 reaches them by rounding.
+# float32 denormals are the device's to flush, as operands and as results; float64 reaches them by
+# rounding.
 def without_denormals(a: Array, to: str) -> Array:
-    if to not in ("float32", "bfloat16") or a.dtype.kind in "biu":
+    if not {to, a.dtype.name} & {"float32", "bfloat16"} or a.dtype.kind in "biu":
         return a
     magnitude = np.abs(a.astype(np.float64))
     return a[~((magnitude > 0) & (magnitude < 2.0**-126))]
