@@ -242,3 +242,12 @@ def test_predicates_of_integers_are_no_literals(name: str) -> None:
     expected = float(name == "isfinite")
     assert found.tolist() == [bool(expected)] * 4
     check(wt.floor_divide(wt.tan(found), x), np.floor(np.tan(expected) / x.numpy()))
+
+
+def test_promotion_of_three_is_that_of_any_order() -> None:
+    """A float decides, also where two integers meet first."""
+    operands = [wt.asarray(np.ones(3, d)) for d in ("uint32", "int32", "float32")]
+    for order in ((0, 1, 2), (2, 1, 0), (1, 2, 0)):
+        made = wt.lerp(*(operands[i] for i in order))
+        assert made.dtype == "float32"
+        assert made.tolist() == [1, 1, 1]

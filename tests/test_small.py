@@ -181,3 +181,15 @@ def test_nextafter_is_told_to_be_missing(dtype: str) -> None:
     """A float32 next to a 16-bit float would round back to it."""
     with pytest.raises(wt.DTypeError, match=rf"\[nextafter\].*{dtype}"):
         wt.nextafter(wt.ones(2, dtype=dtype), 2.0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_what_leaves_16_bit_arithmetic_is_what_would_be_read(dtype: str) -> None:
+    """Comparisons, predicates and casts of a fused expression agree with its stored value."""
+    h = wt.asarray(np.linspace(-300, 300, 97, dtype=np.float32)).astype(dtype).eval()
+    stored = (h * h).eval()
+    assert wt.all(h * h == stored).item()
+    assert not wt.any(h * h != stored).item()
+    assert np.array_equal((h * h).astype("float32").numpy(), stored.astype("float32").numpy())
+    assert np.array_equal(wt.isinf(h * h).numpy(), wt.isinf(stored).numpy())
+    assert wt.sum(h * h).item() == wt.sum(stored).item()

@@ -180,10 +180,17 @@ std::string SpaceCode::emit_map(int value, const Layout& layout) {
   const FlushNode& f = k_.g.nodes[static_cast<size_t>(value)];
   std::vector<std::string> args;
   DType compute = DType::bool_;
+  // What leaves a 16-bit float's arithmetic is the number that would have been stored.
+  Rule rule = op_info(n.op).rule;
+  bool leaves = n.op == OpId::cast || rule == Rule::compare || rule == Rule::predicate;
   for (const Operand& o : f.operands) {
     auto l = compose(full_, layout, n.shape, o.layout);
     args.push_back(emit(o.value, *l));
     compute = k_.g.node_of(o.value)->dtype;  // where: the last operand decides
+    bool computed = !k_.g.is_leaf(o.value) && k_.g.node_of(o.value)->kind == NodeKind::map &&
+                    inline_placement(o.value, *l);
+    if (leaves && computed && is_float(compute) && is_packed(compute))
+      args.back() = let(rounded(k_, compute, args.back(), width_));
   }
   if (n.op == OpId::cast) return let(converted(k_, compute, n.dtype, args[0], width_));
   std::string_view text = op_info(n.op).wgsl[static_cast<int>(info(compute).kind)];

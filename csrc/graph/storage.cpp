@@ -93,9 +93,6 @@ std::string wrapped(DType t, const std::string& value, int width) {
   return "(((" + value + ") << " + shift + ") >> " + shift + ")";
 }
 
-namespace {
-
-// Rounded to what a 16-bit float holds.
 std::string rounded(KernelCode& k, DType t, const std::string& value, int width) {
   if (!is_packed(t) || !is_float(t)) return value;
   if (t == DType::float16)
@@ -104,6 +101,8 @@ std::string rounded(KernelCode& k, DType t, const std::string& value, int width)
   return "bitcast<" + wgsl_type("f32", width) + ">(" + k.use_function("float_to_bfloat", width) +
          "(" + value + ") << " + of_width("u32", "16u", width) + ")";
 }
+
+namespace {
 
 std::string float_to_integer(KernelCode& k, DType from, DType to, const std::string& value,
                              int width) {

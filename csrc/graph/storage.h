@@ -22,6 +22,8 @@ std::string packed_store(const std::string& name, DType t, const std::string& i,
 
 /// `value`, the result of an operation in the compute form, as `t` holds it: integers wrap.
 std::string wrapped(DType t, const std::string& value, int width);
+/// `value` as a 16-bit float `t` holds it; other dtypes' as it is.
+std::string rounded(KernelCode& k, DType t, const std::string& value, int width);
 /// From one dtype's compute form to another's, rounded and clamped as NumPy's astype; floats beyond
 /// an integer's range become its nearest bound, NaN zero.
 std::string converted(KernelCode& k, DType from, DType to, const std::string& value, int width);

@@ -40,10 +40,18 @@ DType common_dtype(OpId op, std::span<const Operand> args) {
   const graph::OpInfo& o = op_info(op);
   if (o.rule == Rule::logical) return DType::bool_;  // each operand by itself
   size_t first = o.rule == Rule::select ? 1 : 0;
+  // Floats win over integers whatever those are: the order of operands does not count.
+  bool floats =
+      std::any_of(args.begin() + static_cast<ptrdiff_t>(first), args.end(), [](const Operand& a) {
+        auto* t = std::get_if<Tensor>(&a);
+        return t && is_float(t->dtype());
+      });
   std::optional<DType> t;
-  for (size_t i = first; i < args.size(); ++i)
-    if (auto* a = std::get_if<Tensor>(&args[i]))
-      t = t ? promote(o.name, *t, a->dtype()) : a->dtype();
+  for (size_t i = first; i < args.size(); ++i) {
+    auto* a = std::get_if<Tensor>(&args[i]);
+    if (!a || (floats && !is_float(a->dtype()))) continue;
+    t = t ? promote(o.name, *t, a->dtype()) : a->dtype();
+  }
   for (size_t i = first; i < args.size(); ++i)
     if (auto* s = std::get_if<Scalar>(&args[i])) {
       DType own = s->kind == Kind::f   ? default_float()
