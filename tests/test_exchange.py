@@ -294,3 +294,12 @@ def test_bitcast_that_does_not_fit() -> None:
     if not device_has("float64"):
         with pytest.raises(wt.DTypeError, match=r"\[bitcast\].*float64"):
             wt.zeros(2).view("float64")
+
+
+def test_scalars_of_ml_dtypes() -> None:
+    """As weak as NumPy's: floats become the default float, and keep their value."""
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    scalar = ml_dtypes.bfloat16(-7.875)
+    assert wt.asarray(scalar).dtype == "float32"
+    assert wt.asarray(scalar).item() == -7.875
+    assert wt.concat([wt.ones(1), wt.asarray(scalar).reshape(1)]).tolist() == [1, -7.875]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import wgtensor as wt
-from helpers import LAYOUTS, dispatches, setting
+from helpers import LAYOUTS, device_has, dispatches, setting
 from references import ROWS, Array, Row
 from tolerances import check, near_sum
 from ulps import CHOICES
@@ -290,3 +290,14 @@ def test_large_matmul(dtype: str, rng: np.random.Generator) -> None:
         a, b = full_range(rng, (m, k), dtype), full_range(rng, (k, n), dtype)
         true, magnitude = product(a, b)
         near_sum(wt.asarray(a) @ wt.asarray(b), true, magnitude, terms=k)
+
+
+def test_comparing_widened_numbers_with_a_zero_that_compilers_find() -> None:
+    if not device_has("int64"):
+        pytest.skip("no int64 here")
+    a, b = np.array([-128, 3, -4, 5], np.int32), np.arange(4)
+    t, x = wt.asarray(a), wt.asarray(b)
+    for zero, none in ((x ^ x, b ^ b), (x - x, b - b)):
+        assert (t > zero).tolist() == (a > none).tolist()
+        assert (t < zero).tolist() == (a < none).tolist()
+        assert wt.where(t > zero, t, zero).tolist() == np.where(a > none, a, none).tolist()

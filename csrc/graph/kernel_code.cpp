@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -155,6 +156,8 @@ namespace {
 void dump(const std::string& label, const std::string& source) {
   std::string name = label;
   std::replace(name.begin(), name.end(), ' ', '_');
+  std::error_code ignored;
+  std::filesystem::create_directories(settings().dump, ignored);
   std::ofstream f(settings().dump + "/" + name + "_" +
                   std::to_string(std::hash<std::string>()(source)) + ".wgsl");
   f << source;

@@ -121,9 +121,15 @@ std::string float_to_integer(KernelCode& k, DType from, DType to, const std::str
 // the target's sign, not the operand's.
 std::string integer_to_integer(DType from, DType to, const std::string& value, int width) {
   std::string ty = wgsl_type(info(to).compute, width);
-  if (is_wide(to) && !is_wide(from) && info(from).kind != info(to).kind) {
-    const char* own = info(from).kind == Kind::i ? "i64" : "u64";
-    return "bitcast<" + ty + ">(" + wgsl_type(own, width) + "(" + value + "))";
+  if (is_wide(to) && !is_wide(from)) {
+    // By halves: Mesa 22.3 compares widened numbers with a zero that it found by itself as if they
+    // were unsigned, and some drivers extend by the sign of the target.
+    std::string u = wgsl_type("u32", width), m = wgsl_type("u64", width);
+    std::string bits = m + "(bitcast<" + u + ">(" + value + "))";
+    if (info(from).kind == Kind::i)
+      bits = "((" + m + "(bitcast<" + u + ">(" + value + " >> " + u + "(31u))) << " + u +
+             "(32u)) | " + bits + ")";
+    return to == DType::uint64 ? bits : "bitcast<" + ty + ">(" + bits + ")";
   }
   return wrapped(to, ty + "(" + value + ")", width);
 }

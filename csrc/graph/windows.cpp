@@ -77,7 +77,8 @@ class Cutter {
       raise(ErrorKind::unsupported, "one step reaches " + std::to_string(bytes_(part)) +
                                         " bytes of a buffer, and this adapter binds " +
                                         std::to_string(limit_) +
-                                        " at most: split the tensor, or copy its views first");
+                                        " at most: split the tensor (for a view of a small dtype, "
+                                        "its axis of largest stride)");
     auto& ranges = grid_[static_cast<size_t>(best)];
     for (size_t i = 0; i < ranges.size(); ++i)
       if (ranges[i].begin < where && where < ranges[i].end) {

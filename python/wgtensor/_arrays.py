@@ -237,7 +237,9 @@ def _nearest(dtype: np.dtype[Any]) -> str:
 def _from_numbers(op: str, a: np.ndarray[Any, Any], dtype: DType | None) -> np.ndarray[Any, Any]:
     """Python numbers in the dtype asked for, or else in the default dtype of their kind."""
     if dtype is None:
-        dtype = _WEAK.get(a.dtype.name) or (get_default_dtype() if a.dtype.kind == "f" else int32)
+        # bfloat16 has a kind of its own in NumPy
+        is_float = a.dtype.kind == "f" or a.dtype.name == "bfloat16"
+        dtype = _WEAK.get(a.dtype.name) or (get_default_dtype() if is_float else int32)
     return _cast(op, a, dtype)
 
 
