@@ -43,9 +43,7 @@ DType integer_of(bool is_signed, int size) {
       return is_signed ? DType::int64 : DType::uint64;
   }
 }
-}  // namespace
 
-namespace {
 std::atomic<DType> the_default_float{DType::float32};
 }  // namespace
 

@@ -78,7 +78,6 @@ std::string Accumulator::declare(int width) {
 }
 
 std::string Accumulator::combine_body(int width) {
-  std::string of_floats = is_float(part_) ? "_nan" : "";
   switch (op_) {
     case ReduceOp::sum:
       return "  return a + b;\n";

@@ -126,6 +126,7 @@ class Engine {
   std::vector<rt::BufferRef> values_;  // likewise
   std::vector<bool> written_;
   std::vector<uint32_t> params_;
+  std::vector<rt::Window> windows_;
   std::vector<Node*> spare_;  // memory of dead nodes
   // The current one last. Lost ones have given back what they held; what is left of them stays, as
   // any thread may still be on its way out of one.

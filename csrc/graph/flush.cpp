@@ -139,21 +139,21 @@ void Engine::run_step(FlushGraph& g, const Step& step) {
     params_ = step.params;
     if (step.buffers.size() > kMaxBuffers)
       internal_error("[" + step.what + "] binds too many buffers");
-    rt::Window windows[kMaxBuffers];
-    for (size_t i = 0; i < step.windows.size(); ++i) windows[i] = window_of(g, step, i);
+    windows_.clear();
+    for (size_t i = 0; i < step.windows.size(); ++i) windows_.push_back(window_of(g, step, i));
     for (const Patch& p : step.patches) {
       if (p.source == Patch::window) {
         size_t i = static_cast<size_t>(p.value);
         params_[p.word] +=
             static_cast<uint32_t>(leaf_offset(g, step.buffers[i])) -
-            static_cast<uint32_t>(windows[i].offset / static_cast<uint64_t>(step.windows[i].item));
+            static_cast<uint32_t>(windows_[i].offset / static_cast<uint64_t>(step.windows[i].item));
         continue;
       }
       const Node& n = *g.node_of(p.value);
       params_[p.word] += patched(n, p.source);
     }
     if (!step.windows.empty()) {
-      device.dispatch(*step.kernel, windows, params_.data(), step.x, step.y, step.z);
+      device.dispatch(*step.kernel, windows_.data(), params_.data(), step.x, step.y, step.z);
     } else {
       rt::Buffer* buffers[kMaxBuffers];
       for (size_t i = 0; i < step.buffers.size(); ++i)

@@ -34,9 +34,9 @@ int64_t product(const Dims& shape, int first, int count) {
   return n;
 }
 
-// With one row or one column nothing is used twice: a sum over the shared dimensions of products
-// reads no more than a product of matrices does.
-Tensor as_sum(const Tensor& a, const Tensor& b, ProductRanks ranks, int rank) {
+}  // namespace
+
+Tensor sum_of_products(const Tensor& a, const Tensor& b, ProductRanks ranks, int rank) {
   std::vector<int64_t> columns, rows, axes;
   for (int i = 0; i < ranks.columns; ++i) columns.push_back(-1 - i);
   int end_b = b.rank() - ranks.columns - ranks.shared;
@@ -46,13 +46,7 @@ Tensor as_sum(const Tensor& a, const Tensor& b, ProductRanks ranks, int rank) {
   return reduce("sum", terms, axes, false);
 }
 
-Tensor part_of(const Tensor& t, int axis, int64_t start, int64_t length) {
-  std::vector<IndexItem> items;
-  for (int d = 0; d < t.rank(); ++d)
-    items.push_back(
-        {IndexItem::slice, d == axis ? start : 0, 1, d == axis ? length : t.shape()[d]});
-  return index(t, items);
-}
+namespace {
 
 // The shared dimension to halve, or -1: no loop may be longer than software drivers allow, and what
 // a few rows or columns reach must fit a binding.
@@ -125,7 +119,7 @@ Tensor contract(const Tensor& a0, const Tensor& b0, ProductRanks ranks, const ch
   int64_t columns = product(b.shape(), b.rank() - ranks.columns, ranks.columns);
   bool small = numel(shape) < (int64_t{1} << 32) / shared;
   if ((rows == 1 || columns == 1) && small && shape.size() + ranks.shared <= kMaxRank)
-    return as_sum(a, b, ranks, shape.size());
+    return sum_of_products(a, b, ranks, shape.size());
   return contract_same(a, b, ranks, shape);
 }
 

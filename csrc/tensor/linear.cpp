@@ -10,16 +10,6 @@ using graph::OpId;
 
 namespace {
 
-// Products with a single row or column are sums over the shared axis: the reduction kernels do them
-// at bandwidth.
-Tensor vector_product(const Tensor& a, const Tensor& b) {
-  int rank = std::max(a.rank(), b.rank());
-  Tensor left = expand_dims(a, {-1});             // [.., m, k, 1]
-  Tensor right = expand_dims(b, {b.rank() - 2});  // [.., 1, k, n]
-  Tensor product = elementwise(OpId::multiply, {left, right});
-  return reduce("sum", product, std::vector<int64_t>{rank - 1}, false);
-}
-
 // Pieces of the shared axis: no loop is longer than software drivers allow, and four rows or
 // columns of an operand reach no farther than a binding.
 int64_t longest_piece(const Tensor& a, const Tensor& b) {
@@ -36,14 +26,6 @@ int64_t longest_piece(const Tensor& a, const Tensor& b) {
 Tensor plain_product(const Tensor& a, const Tensor& b, const Dims& shape) {
   rt::Lock lock = a.engine().lock();
   return Tensor(a.engine().matmul(a.node(), b.node(), shape));
-}
-
-Tensor part_of(const Tensor& t, int axis, int64_t start, int64_t length) {
-  std::vector<IndexItem> items;
-  for (int d = 0; d < t.rank(); ++d)
-    items.push_back(
-        {IndexItem::slice, d == axis ? start : 0, 1, d == axis ? length : t.shape()[d]});
-  return index(t, items);
 }
 
 Tensor product_of(const Tensor& a, const Tensor& b);
@@ -137,7 +119,7 @@ Tensor product_of(const Tensor& a, const Tensor& b) {
     rt::Lock lock = a.engine().lock();
     return Tensor(a.engine().fill(a.dtype(), shape, 0));
   }
-  if ((m == 1 || n == 1) && shape.size() < kMaxRank) return vector_product(a, b);
+  if ((m == 1 || n == 1) && shape.size() < kMaxRank) return sum_of_products(a, b, {}, shape.size());
   if (int64_t longest = longest_piece(a, b); k > longest) return long_product(a, b, longest);
   if (int64_t length = piece_length(a, shape, k); k / length > 1)
     return split_product(a, b, shape, length);

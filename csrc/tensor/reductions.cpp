@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <string_view>
 
 #include "tensor/tensor.h"
@@ -209,12 +208,7 @@ Tensor softmax(const Tensor& t, int64_t axis, bool logarithm) {
   int a = normalize_axis(logarithm ? "log_softmax" : "softmax", axis, t.rank());
   Tensor in = as_float(t);
   if (in.size() == 0) return narrowed(in, t);
-  std::vector<int64_t> order(static_cast<size_t>(t.rank()));
-  std::iota(order.begin(), order.end(), 0);
-  std::swap(order[static_cast<size_t>(a)], order.back());  // its own inverse
-  bool last = a == t.rank() - 1;
-  Tensor r = narrowed(softmax_of_rows(last ? in : permute(in, order), logarithm), t);
-  return last ? r : permute(r, order);
+  return with_axis_last(narrowed(softmax_of_rows(with_axis_last(in, a), logarithm), t), a);
 }
 
 }  // namespace wgt

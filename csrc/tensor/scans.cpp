@@ -1,5 +1,4 @@
 // Cumulative sums, products and extrema.
-#include <numeric>
 #include <string_view>
 
 #include "tensor/tensor.h"
@@ -29,11 +28,7 @@ Tensor scan(const char* name, const Tensor& t0, std::optional<int64_t> axis, boo
   ReduceOp op = op_of(name);
   bool extremum = op == ReduceOp::max || op == ReduceOp::min;
   Tensor in = is_bool(t.dtype()) ? astype(t, DType::int32) : astype(t, unpacked(t.dtype()));
-  std::vector<int64_t> order(static_cast<size_t>(t.rank()));
-  std::iota(order.begin(), order.end(), 0);
-  std::swap(order[static_cast<size_t>(a)], order.back());  // its own inverse
-  bool last = a == t.rank() - 1;
-  Tensor rows = last ? in : permute(in, order);
+  Tensor rows = with_axis_last(in, a);
   Dims shape = rows.shape();
   shape[rows.rank() - 1] += initial;
   rt::Lock lock = t.engine().lock();
@@ -43,7 +38,7 @@ Tensor scan(const char* name, const Tensor& t0, std::optional<int64_t> axis, boo
                : t.engine().scan(op, rows.node(), shape));
   lock.unlock();
   if (extremum || is_float(t.dtype())) r = astype(r, t.dtype());
-  return last ? r : permute(r, order);
+  return with_axis_last(r, a);
 }
 
 }  // namespace wgt

@@ -86,6 +86,10 @@ struct IndexItem {
 };
 /// Basic indexing with as many integers and slices as dimensions.
 Tensor index(const Tensor& t, const std::vector<IndexItem>& items);
+/// `length` places of one axis from `start` on.
+Tensor part_of(const Tensor& t, int axis, int64_t start, int64_t length);
+/// `t` with the axis and the last one swapped: its own inverse.
+Tensor with_axis_last(const Tensor& t, int axis);
 /// `t` with the indexed elements replaced by `value`, broadcast and cast.
 Tensor index_assign(const Tensor& t, const std::vector<IndexItem>& items, const Operand& value);
 
@@ -119,6 +123,9 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 /// shared dimensions: [batch.., rows.., columns..]. Batches broadcast. One kernel, whatever the
 /// strides, where both have one dtype of whole words.
 Tensor contract(const Tensor& a, const Tensor& b, graph::ProductRanks ranks, const char* op);
+/// The same as a reduction, to a result of `rank` dimensions. With one row or one column nothing is
+/// used twice: it reads no more than a product of matrices does, at bandwidth.
+Tensor sum_of_products(const Tensor& a, const Tensor& b, graph::ProductRanks ranks, int rank);
 
 /// Starts the work of these tensors and does not wait.
 void eval(const std::vector<Tensor>& tensors);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include "tensor/tensor.h"
 
@@ -193,6 +194,22 @@ Tensor index(const Tensor& t, const std::vector<IndexItem>& items) {
   Layout layout;
   apply_index(Engine::layout_of(*t.node()), items, shape, layout);
   return make_view(t, shape, layout);
+}
+
+Tensor part_of(const Tensor& t, int axis, int64_t start, int64_t length) {
+  std::vector<IndexItem> items;
+  for (int d = 0; d < t.rank(); ++d)
+    items.push_back(
+        {IndexItem::slice, d == axis ? start : 0, 1, d == axis ? length : t.shape()[d]});
+  return index(t, items);
+}
+
+Tensor with_axis_last(const Tensor& t, int axis) {
+  if (axis == t.rank() - 1) return t;
+  std::vector<int64_t> order(static_cast<size_t>(t.rank()));
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[static_cast<size_t>(axis)], order.back());
+  return permute(t, order);
 }
 
 Tensor index_assign(const Tensor& t, const std::vector<IndexItem>& items, const Operand& value) {
