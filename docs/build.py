@@ -88,7 +88,7 @@ GROUPS = {
     ),
 }
 
-MODULES = {"linalg": wt.linalg, "nn.functional": wt.nn.functional}
+MODULES = {"linalg": wt.linalg, "nn.functional": wt.nn.functional, "random": wt.random}
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
@@ -146,7 +146,8 @@ def functions() -> str:
         rows = [
             (f"`{title.rpartition('.')[2]}.{name}({parameters(function)})`", first_line(function))
             for name in module.__all__
-            if (function := getattr(module, name)) is not getattr(wt, name, None)
+            if inspect.isfunction(function := getattr(module, name))
+            and function is not getattr(wt, name, None)
         ]
         text += f"\n## wgtensor.{title}\n\n" + table(("function", ""), rows)
     return text

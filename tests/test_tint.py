@@ -61,6 +61,13 @@ for op, d, shape in itertools.product(reductions, DTYPES, shapes):
         attempt(lambda: getattr(wt, op)(x * 2, axis=axis, keepdims=True) + 1)
         attempt(lambda: getattr(wt, op)(x[..., ::-1], axis=axis) > 1)
 
+for shape in [(64,), (7,), (6, 10)]:
+    for d in ("float32", "float16"):
+        attempt(wt.random.normal, shape, 1.0, 2.0, dtype=d)
+        attempt(wt.random.uniform, shape, dtype=d)
+    attempt(lambda: wt.random.randint(0, 9, shape).T + 1)
+    attempt(lambda: wt.random.exponential(shape).sum(axis=0))
+
 for shape in [(5,), (8, 33), (2, 3, 4), (3, 5000), (1000, 3), (2, 70_000)]:
     for axis in range(-len(shape), 0):
         attempt(wt.softmax, tensor("float32", *shape), axis=axis)

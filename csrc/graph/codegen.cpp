@@ -114,11 +114,36 @@ std::string SpaceCode::emit_iota(Access& a) {
              ", " + at(i + " + 3u * " + s) + ")");
 }
 
+std::string SpaceCode::emit_random(Access& a) {
+  auto pair = [&](const char* name, Patch::Source low, Patch::Source high) {
+    std::string first = k_.params.add_patched(name, low, a.value, 0);
+    return let("vec2<u32>(" + first + ", " + k_.params.add_patched(name, high, a.value, 0) + ")");
+  };
+  std::string key = pair("key", Patch::bits, Patch::bits_high);
+  std::string counter = pair("counter", Patch::step, Patch::step_high);
+  std::string stream = std::to_string(k_.g.node_of(a.value)->stream) + "u";
+  std::string philox = k_.use_function("philox", 1);
+  auto words = [&](const std::string& i) {
+    return philox + "(" + i + " >> 2u, " + counter + ", " + stream + ", " + key + ")";
+  };
+  auto word = [&](const std::string& i) { return words(i) + "[" + i + " & 3u]"; };
+  std::string i = let(index(a));
+  if (width_ == 1) return let(word(i));
+  int lane = lane_dim(lane_axis_);
+  int64_t stride = lane < 0 ? 0 : a.layout.strides[lane];
+  if (stride == 0) return let("vec4<u32>(" + word(i) + ")");
+  if (stride == 1 && aligned(a, lane)) return let(words(i));
+  std::string lanes;
+  for (int j = 0; j < 4; ++j)
+    lanes += (j ? ", " : "") + word(let(index(a, std::to_string(j) + "u")));
+  return let("vec4<u32>(" + lanes + ")");
+}
+
 std::string SpaceCode::emit_load(Access& a) {
   const Node& n = *k_.g.node_of(a.value);
   DType t = n.dtype;
   std::string ty = type(t);
-  if (is_iota(a)) return emit_iota(a);
+  if (is_computed(a)) return n.kind == NodeKind::random ? emit_random(a) : emit_iota(a);
   a.binding = k_.windowed ? k_.bind_window(a.value, rt::Access::read, reach(a, part_))
                           : k_.bind(a.value, rt::Access::read);
   std::string name = KernelCode::name_of(a.binding);

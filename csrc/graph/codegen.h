@@ -100,9 +100,11 @@ class SpaceCode {
   std::string emit_map(int value, const Layout& layout);
   std::string emit_load(Access& a);
   std::string emit_iota(Access& a);
+  std::string emit_random(Access& a);
   std::string index(const Access& a, const std::string& lane = "");
   Reach reach(const Access& a, const Part& part) const;
-  bool is_iota(const Access& a) const;
+  /// Whether it is made of its index: no memory is read.
+  bool is_computed(const Access& a) const;
   std::string write_binding(Access& a);
   bool aligned(const Access& a, int lane_dim) const;
   int lane_dim(int axis) const;

@@ -214,6 +214,16 @@ NodeRef Engine::iota(DType dtype, int64_t count, uint64_t start, uint64_t step) 
   return n;
 }
 
+NodeRef Engine::random(const Dims& shape, uint64_t seed, uint64_t offset, uint32_t stream) {
+  NodeRef n = make(NodeKind::random, DType::uint32, shape, "random");
+  n->bits = seed;
+  n->step = offset;
+  n->stream = stream;
+  n->deferred = true;
+  enqueue(*n);
+  return n;
+}
+
 NodeRef Engine::map(OpId op, DType dtype, const Dims& shape, const NodeRef* inputs, int arity) {
   flush_if_due();
   NodeRef n = make(NodeKind::map, dtype, shape, op_info(op).name);

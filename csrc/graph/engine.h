@@ -33,6 +33,9 @@ class Engine {
   NodeRef leaf(DType dtype, const Dims& shape, rt::BufferRef buffer);
   NodeRef fill(DType dtype, const Dims& shape, uint64_t bits);
   NodeRef iota(DType dtype, int64_t n, uint64_t start, uint64_t step);
+  /// Words of 32 random bits: element i is word i % 4 of Philox4x32-10 by the key `seed` at the
+  /// counter (offset + i / 4, stream).
+  NodeRef random(const Dims& shape, uint64_t seed, uint64_t offset, uint32_t stream);
   NodeRef map(OpId op, DType dtype, const Dims& shape, const NodeRef* inputs, int arity);
   /// Reads `base` (leaf, view or pending) through `layout`, which counts elements of what base
   /// counts from.

@@ -101,6 +101,7 @@ class Collector {
                     word(f.held) << 49 | word(n.logarithm) << 50);
       push_dims(key, n.shape);
       if (n.kind == NodeKind::reduce) key.push_back(n.axes);
+      if (n.kind == NodeKind::random) key.push_back(n.stream);
       if (n.kind == NodeKind::matmul)
         key.push_back(word(n.ranks.rows) | word(n.ranks.columns) << 8 | word(n.ranks.shared) << 16);
       if (n.kind == NodeKind::assign) push_layout(n.layout);

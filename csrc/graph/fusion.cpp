@@ -11,12 +11,18 @@ namespace wgt::graph {
 namespace {
 
 constexpr int kAnchorCost = 1000;  // of a node that is never computed twice
+constexpr int kRandomCost = 4;     // of random bits, in operations
 constexpr int kRecomputeCost = 8;  // operations that several kernels may each compute anew
 constexpr int kDeferCost = 16;     // operations that a held node may wait with
 constexpr int kExpand = 4;         // a broadcast that multiplies work by more is written first
 
 bool is_generator(const Node& n) {
-  return n.kind == NodeKind::fill || n.kind == NodeKind::iota;
+  return n.kind == NodeKind::fill || n.kind == NodeKind::iota || n.kind == NodeKind::random;
+}
+
+int own_cost(const Node& n) {
+  if (n.kind == NodeKind::random) return kRandomCost;
+  return is_generator(n) ? 0 : n.kind == NodeKind::map ? 1 : kAnchorCost;
 }
 
 Layout identity(const Dims& shape) {
@@ -51,7 +57,7 @@ class Fuser {
   void measure() {
     for (int id = 0; id < static_cast<int>(g_.nodes.size()); ++id) {
       const FlushNode& f = flush_node(id);
-      int cost = is_generator(*f.node) ? 0 : f.node->kind == NodeKind::map ? 1 : kAnchorCost;
+      int cost = own_cost(*f.node);
       uint64_t pinned = 0;
       for (size_t k = 0; k < f.operands.size(); ++k) {
         int v = f.operands[k].value;

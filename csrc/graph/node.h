@@ -19,6 +19,7 @@ enum class NodeKind : uint8_t {
   leaf,     // value in `buffer`, read through `layout`
   fill,     // every element is `bits`
   iota,     // 1-D: start + i * step, both as bits of the dtype
+  random,   // uint32: word i of the Philox counter that begins at `step`, by the key `bits`
   map,      // elementwise operation `op`
   view,     // reads inputs[0], a pending node, through `layout` over its row-major index
   reduce,   // over `axes` of inputs[0]; the axes are gone from `shape`
@@ -67,8 +68,9 @@ struct Node : RefCounted {
   Dims shape;
   Layout layout;                // leaf, view, assign
   uint32_t axes = 0;            // reduce: bit mask of the input's axes
+  uint32_t stream = 0;          // random: the counter's third word
   ProductRanks ranks;           // matmul
-  uint64_t bits = 0, step = 0;  // fill, iota: in the compute form
+  uint64_t bits = 0, step = 0;  // fill, iota: in the compute form; random: key and counter
   NodeRef inputs[3];
   rt::BufferRef buffer;  // leaf
   Engine* engine = nullptr;

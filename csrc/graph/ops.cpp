@@ -20,6 +20,14 @@ constexpr OpInfo kOps[] = {
 #undef ROW
     {"astype", "x", 1, Rule::same, {"", "", "", ""}, "", "", "", ""},
     {"copy", "x", 1, Rule::same, {"$0", "$0", "$0", "$0"}, "", "", "", ""},
+    {"unit", "", 2, Rule::same, {"", "", "@unit($0, $1)", ""}, "", "", "", ""},
+    {"unit", "", 2, Rule::same, {"", "", "@unit64($0, $1)", ""}, "", "", "", ""},
+    {"minus_log", "", 1, Rule::same, {"", "", "@minus_log($0)", ""}, "", "", "", ""},
+    {"minus_log", "", 2, Rule::same, {"", "", "@minus_log64($0, $1)", ""}, "", "", "", ""},
+    {"cos_turn", "", 1, Rule::same, {"", "", "@cos_turn($0)", ""}, "", "", "", ""},
+    {"cos_turn", "", 2, Rule::same, {"", "", "@cos_turn64($0, $1)", ""}, "", "", "", ""},
+    {"below", "", 3, Rule::same, {"", "", "@below($0, $1, $2)", ""}, "", "", "", ""},
+    {"affine", "", 3, Rule::arith, {"", "", "", "@affine($0, $1, $2)"}, "", "", "", ""},
 };
 }  // namespace
 

@@ -14,6 +14,15 @@ enum class OpId : uint16_t {
   // Not in the table: no function of their own name.
   cast,  // to the node's dtype
   copy,  // identity that makes a dense result
+  // Of random words (shaders/lib/random.wgsl).
+  unit,         // the upper bits of a word, the lower `shift` dropped, as a float32 in [0, 1)
+  unit64,       // 53 bits of two words as a float64 in [0, 1)
+  minus_log,    // -log(u) of a word
+  minus_log64,  // of two words
+  cos_turn,     // cosine of a part of a turn, by a word
+  cos_turn64,   // by two words
+  below,        // two words as an integer below the third operand, whose dtype the result has
+  affine,       // x1 * x2 + x3, the product rounded: alike on every adapter
 };
 
 enum class Rule : uint8_t {

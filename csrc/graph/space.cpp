@@ -82,8 +82,9 @@ void SpaceCode::split_inner(const std::string& outer, const std::string& inner) 
   axes_ = {{outer, 0, n - 1}, {inner, n - 1, 1}};
 }
 
-bool SpaceCode::is_iota(const Access& a) const {
-  return k_.g.node_of(a.value)->kind == NodeKind::iota && !k_.g.is_leaf(a.value) && !a.write;
+bool SpaceCode::is_computed(const Access& a) const {
+  NodeKind kind = k_.g.node_of(a.value)->kind;
+  return (kind == NodeKind::iota || kind == NodeKind::random) && !k_.g.is_leaf(a.value) && !a.write;
 }
 
 Dims SpaceCode::sizes(int axis) const {
@@ -107,7 +108,7 @@ Reach SpaceCode::reach(const Access& a, const Part& part) const {
 int64_t SpaceCode::widest(const Part& part) const {
   int64_t most = 0;
   for (const Access& a : accesses_)
-    if (!is_iota(a))
+    if (!is_computed(a))
       most = std::max(most, reach(a, part).count() * info(k_.dtype_of(a.value)).size);
   return most;
 }
@@ -141,7 +142,7 @@ bool SpaceCode::can_vectorize(int axis, bool overrun, bool gather) const {
   bool whole = shape_[lane] % 4 == 0;
   if (!whole && !(overrun && shape_.size() == 1)) return false;
   for (const Access& a : accesses_) {
-    if (is_iota(a)) continue;
+    if (is_computed(a)) continue;
     int64_t s = a.layout.strides[lane];
     if (s == 0 && !a.write) continue;
     if (s == 1 && aligned(a, lane)) continue;
@@ -154,7 +155,7 @@ void SpaceCode::set_width(int width, int lane_axis) {
   width_ = width;
   lane_axis_ = lane_axis;
   for (const Access& a : accesses_) {
-    if (is_iota(a)) continue;
+    if (is_computed(a)) continue;
     int lane = lane_dim(lane_axis_);
     bool vec = width == 4 && lane >= 0 && a.layout.strides[lane] == 1 && aligned(a, lane);
     k_.want_vec4(a.value, vec);

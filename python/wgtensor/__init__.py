@@ -54,7 +54,7 @@ from wgtensor import _devices, _tensor  # noqa: E402
 _tensor.install()
 _devices.install()
 
-from wgtensor import linalg, nn  # noqa: E402
+from wgtensor import linalg, nn, random  # noqa: E402
 from wgtensor._config import config  # noqa: E402
 from wgtensor._devices import (  # noqa: E402
     default_device,
@@ -294,6 +294,7 @@ __all__ = [
     "permute_dims",
     "pi",
     "prod",
+    "random",
     "ravel",
     "repeat",
     "reshape",

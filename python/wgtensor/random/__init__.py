@@ -1,0 +1,50 @@
+"""Random numbers on the device: alike on every adapter, and made where they are used.
+
+A kernel that uses random numbers makes them itself; a new seed or offset compiles nothing.
+"""
+
+from __future__ import annotations
+
+from wgtensor.random._distributions import (
+    bernoulli,
+    bits,
+    exponential,
+    gumbel,
+    normal,
+    rand,
+    rand_like,
+    randint,
+    randn,
+    randn_like,
+    truncated_normal,
+    uniform,
+)
+from wgtensor.random._generator import (
+    Generator,
+    default_generator,
+    get_state,
+    initial_seed,
+    manual_seed,
+    set_state,
+)
+
+__all__ = [
+    "Generator",
+    "bernoulli",
+    "bits",
+    "default_generator",
+    "exponential",
+    "get_state",
+    "gumbel",
+    "initial_seed",
+    "manual_seed",
+    "normal",
+    "rand",
+    "rand_like",
+    "randint",
+    "randn",
+    "randn_like",
+    "set_state",
+    "truncated_normal",
+    "uniform",
+]
