@@ -180,16 +180,48 @@ def settings() -> str:
     )
 
 
+#: groups of functions that are asked which dtypes they take, and how those are called that take
+#: more than one tensor, or other things
+ASKED = ("Reductions", "Scans", "Linear algebra and networks")
+CALLS = {
+    "einsum": lambda t: wt.einsum("ij,jk->ik", t, t),
+    **{
+        name: lambda t, name=name: getattr(wt, name)(t, t)
+        for name in ("matmul", "vecdot", "dot", "inner", "outer", "tensordot", "kron", "cross")
+    },
+    **{name: lambda t, name=name: getattr(wt, name)(t, axis=0) for name in GROUPS["Scans"]},
+}
+
+
+def is_taken(name: str, dtype: object) -> bool:
+    """Whether a function that is no row of the table takes tensors of the dtype."""
+    try:
+        CALLS.get(name, getattr(wt, name))(wt.zeros((3, 3), dtype=dtype))
+    except wt.DTypeError:
+        return False
+    return True
+
+
 def dtype_table() -> str:
+    """On a device that has every dtype."""
+    names = ("function", *(d.name for d in DTYPES))
     rows = [
         (f"`{row[0]}`", *("x" if _core.takes(i, d) else "" for d in DTYPES))
         for i, row in enumerate(_generated.TABLE)
     ]
+    others = "".join(
+        f"\n## {title}\n\n"
+        + table(
+            names,
+            [(f"`{n}`", *("x" if is_taken(n, d) else "" for d in DTYPES)) for n in GROUPS[title]],
+        )
+        for title in ASKED
+    )
     return (
-        f"{NOTE}\n# Elementwise functions by dtype\n\n"
+        f"{NOTE}\n# Functions by dtype\n\n"
         "Of the operands; functions of floats take integers and bools as the default float. "
-        "[dtypes](dtypes.md) says which dtypes a device has.\n\n"
-        + table(("function", *(d.name for d in DTYPES)), rows)
+        "[dtypes](dtypes.md) says which dtypes a device has. Functions that make, move or join "
+        f"elements take every dtype.\n\n## Elementwise\n\n{table(names, rows)}{others}"
     )
 
 
@@ -201,6 +233,8 @@ def outdated() -> list[str]:
     stale = []
     for name, page in PAGES.items():
         path = HERE / name
+        if page is dtype_table and not all(_core.has_dtype(d, None) for d in DTYPES):
+            continue  # this device cannot tell
         if not path.exists() or path.read_text(encoding="utf-8") != page():
             stale.append(name)
     return stale

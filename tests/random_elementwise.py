@@ -8,7 +8,7 @@ import numpy as np
 
 from random_rows import ROW, apply
 from random_state import Line, State, Term
-from random_values import Env, Unsuitable, Value, cast, promoted
+from random_values import Env, Unsuitable, Value, as_float, cast, is_float, meet, promoted
 from references import ROWS, Row
 
 #: operators' signs by the name that the table has for them
@@ -53,7 +53,7 @@ COMMON = ("add", "subtract", "multiply", "maximum", "minimum", "less", "where", 
 
 
 def constant(x: float) -> Value:
-    return Value(np.asarray(x, np.float64))
+    return Value(np.asarray(x, np.float64), weak=True)
 
 
 def _above(x: float) -> tuple[str, Callable[[Value], Value]]:
@@ -66,7 +66,7 @@ def _scaled(name: str, by: float) -> tuple[str, Callable[[Value], Value]]:
 
 def _bits(mask: int) -> tuple[str, Callable[[Value], Value]]:
     def masked(v: Value) -> Value:
-        if v.dtype not in ("int32", "uint32"):
+        if v.data.dtype.kind not in "iu":
             raise Unsuitable
         return Value(v.data & v.data.dtype.type(mask))
 
@@ -97,7 +97,7 @@ def _suited(s: State, row: Row, term: Term, dtype: str) -> Term:
         inner = term.of
         term = Term(f"{term.text}.astype({wanted!r})", lambda env: cast(inner(env), wanted))
     forms = DOMAINS.get(row.domain, [])
-    if forms and s.chance(0.75) and (row.domain == "shift" or row.computes_in(wanted) == "float32"):
+    if forms and s.chance(0.75) and (row.domain == "shift" or is_float(row.computes_in(wanted))):
         text, change = s.choose(forms)
         of = term.of
         return Term(text.format(term.text), lambda env: change(of(env)))
@@ -187,7 +187,7 @@ def in_place(s: State) -> Line:
 
 
 def cast_line(s: State) -> Line:
-    a, dtype = s.name(), s.choose(["float32", "float32", "int32", "uint32", "bool"])
+    a, dtype = s.name(), s.choose(s.palette)
     return s.define(f"{a}.astype({dtype!r})", lambda env: cast(env[a].value, dtype))
 
 
@@ -232,15 +232,14 @@ def composed(s: State) -> Line:
 def _tenths(v: Value) -> Value:
     if v.dtype == "bool":
         raise Unsuitable
-    if v.dtype != "float32":
+    if not is_float(v.dtype):
         return v
     whole = apply("rint", apply("multiply", v, constant(10.0)))
     return apply("divide", whole, constant(10.0))
 
 
 def _close(a: Value, b: Value) -> Value:
-    promoted(a.dtype, b.dtype)
-    a, b = cast(a, "float32"), cast(b, "float32")
+    a, b = (as_float(v) for v in meet(a, b))
     apart = apply("abs", apply("subtract", a, b))
     allowed = apply("add", constant(0.5), apply("multiply", apply("abs", b), constant(0.125)))
     return apply("less_equal", apart, allowed)

@@ -11,7 +11,19 @@ import numpy as np
 from random_moves import move
 from random_rows import apply
 from random_state import ELEMENTS, Line, State
-from random_values import EPS, Array, Env, Unsuitable, Value, cast, host_array, paired, view
+from random_values import (
+    EPS,
+    Array,
+    Env,
+    Unsuitable,
+    Value,
+    cast,
+    filled,
+    host_value,
+    is_float,
+    paired,
+    view,
+)
 
 
 def given(s: State) -> Line:
@@ -21,7 +33,7 @@ def given(s: State) -> Line:
         like = s.value(s.name()).shape
         shape = tuple(1 if s.chance(0.2) else n for n in like[int(s.rng.integers(2)) :])
     return s.define(
-        f"array({seed}, {shape}, {dtype!r})", lambda env: Value(host_array(seed, shape, dtype))
+        f"array({seed}, {shape}, {dtype!r})", lambda env: host_value(seed, shape, dtype)
     )
 
 
@@ -29,16 +41,15 @@ def created(s: State) -> Line:
     """A tensor that a function makes of numbers alone."""
     kind = s.choose(["full", "like", "arange", "arange", "linspace", "eye", "tri"])
     shape, dtype = s.shape(), s.dtype()
-    host = np.float64 if dtype == "float32" else np.dtype(dtype)
     if kind == "full":
         number = s.choose([0, 1, 3])
-        data = np.full(shape, number, host)
-        return s.define(f"wt.full({shape}, {number}, dtype={dtype!r})", lambda env: Value(data))
+        full = filled(shape, number, dtype)
+        return s.define(f"wt.full({shape}, {number}, dtype={dtype!r})", lambda env: full)
     if kind == "like":
         a, name = s.name(), s.choose(["zeros_like", "ones_like"])
         like = s.value(a)
-        data = np.full(like.shape, int(name == "ones_like"), like.data.dtype)
-        return s.define(f"wt.{name}({a})", lambda env: Value(data))
+        full = filled(like.shape, int(name == "ones_like"), like.dtype)
+        return s.define(f"wt.{name}({a})", lambda env: full)
     n, m, k = int(s.choose(s.sizes)), int(s.choose(s.sizes)), int(s.rng.integers(-2, 3))
     if kind == "arange":
         step = s.choose([1, 2, -1, 0.5])
@@ -49,12 +60,13 @@ def created(s: State) -> Line:
         data = np.linspace(start, stop, n, endpoint=end)
         return s.define(
             f"wt.linspace({start}, {stop}, {n}, endpoint={end})",
-            lambda env: Value(data, 2 * EPS * max(abs(start), abs(stop))),
+            lambda env: Value(data, 2 * EPS["float32"] * max(abs(start), abs(stop))),
         )
     if n * m > ELEMENTS:
         raise Unsuitable
-    data = getattr(np, kind)(n, m, k, dtype=host)
-    return s.define(f"wt.{kind}({n}, {m}, k={k}, dtype={dtype!r})", lambda env: Value(data))
+    host = np.float64 if is_float(dtype) else np.dtype(dtype)
+    value = Value(getattr(np, kind)(n, m, k, dtype=host), 0.0, dtype)
+    return s.define(f"wt.{kind}({n}, {m}, k={k}, dtype={dtype!r})", lambda env: value)
 
 
 def indexed(s: State) -> Line:
@@ -166,7 +178,7 @@ def assigned(s: State) -> Line:
         data, error = handle.value.data.copy(), np.array(handle.value.error)
         exec(f"x[{key}] = v", {"x": data, "v": value.data})
         exec(f"x[{key}] = v", {"x": error, "v": value.error})
-        handle.value = Value(data, error)
+        handle.value = Value(data, error, handle.value.dtype)
 
     return Line(f"{a}[{key}] {sign} {text}", refer)
 

@@ -16,7 +16,7 @@ import random_elementwise as elementwise
 import random_lines as lines
 import random_sums as sums
 from random_state import Line, Program, State
-from random_values import Array, Env, Unsuitable, Value, host_array
+from random_values import Array, Env, Unsuitable, Value, host_array, is_float
 
 Reads = list[tuple[str, Value]]
 
@@ -116,8 +116,7 @@ def run(program: Program) -> list[Array]:
     got: list[Array] = []
 
     def array(seed: int, shape: tuple[int, ...], dtype: str) -> wt.Tensor:
-        data = host_array(seed, shape, dtype)
-        return wt.asarray(data.astype(np.float32) if data.dtype.kind == "f" else data)
+        return wt.asarray(host_array(seed, shape, dtype)).astype(dtype)
 
     names: dict[str, Any] = {
         "wt": wt,
@@ -143,8 +142,8 @@ def disagreement(program: Program, reads: Reads | None = None) -> str:
             return f"{where}: shape {actual.shape}, expected {value.shape}"
         if str(actual.dtype) != value.dtype:
             return f"{where}: dtype {actual.dtype}, expected {value.dtype}"
-        if value.dtype == "float32":
-            off = np.abs(actual - value.data)
+        if is_float(value.dtype):
+            off = np.abs(actual.astype(np.float64) - value.data)
             wrong = ~(off <= np.asarray(value.error) + 1e-37)
         else:
             wrong = actual != value.data

@@ -13,12 +13,24 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from random_values import TINY, Array, Unsuitable, Value, bounded, cast, meet, promoted
+from random_values import (
+    EPS,
+    SHARE,
+    TINY,
+    Array,
+    Unsuitable,
+    Value,
+    bounded,
+    cast,
+    computed_in,
+    is_float,
+    meet,
+    meeting,
+)
 from references import ROWS, Row
 from ulps import BOUNDS, DEFAULT_BOUND, SIZES, operands
 
 ROW = {row.name: row for row in ROWS}
-FARTHEST = 0.01  # operands with larger errors may hide a period or a pole between their ends
 #: rows that begin anew at each multiple of the divisor, which may be small beside its error
 PERIODIC = ("remainder", "fmod")
 #: rows whose results are float32 numbers, but next to others
@@ -42,7 +54,8 @@ def spread(function: Callable[[Sequence[Array]], Array], values: Sequence[Value]
     true = function(data)
     off = np.zeros(true.shape)
     moved = [i for i, v in enumerate(values) if not v.exact]
-    if any(values[i].error.max(initial=0) > FARTHEST for i in moved):
+    # Larger errors may hide a period or a pole between their ends.
+    if any(v.error.max(initial=0) > SHARE[v.dtype] for v in values if not v.exact):
         raise Unsuitable
     for signs in itertools.product((-1, 1), repeat=len(moved)):
         other = list(data)
@@ -55,7 +68,7 @@ def spread(function: Callable[[Sequence[Array]], Array], values: Sequence[Value]
             off = np.maximum(off, np.abs(result - true))
     # The sign of a zero is a matter of the order of operations.
     for i, v in enumerate(values):
-        if v.dtype == "float32" and (v.data == 0).any():
+        if is_float(v.dtype) and (v.data == 0).any():
             other = [*data[:i], np.where(v.data == 0, -v.data, v.data), *data[i + 1 :]]
             if not np.array_equal(function(other), true):
                 raise Unsuitable
@@ -81,7 +94,7 @@ def chosen(values: Sequence[Value]) -> Value:
     """where"""
     c = cast(values[0], "bool")
     a, b = meet(*values[1:])
-    return Value(np.where(c.data, a.data, b.data), np.where(c.data, a.error, b.error))
+    return Value(np.where(c.data, a.data, b.data), np.where(c.data, a.error, b.error), a.dtype)
 
 
 def apply(name: str, *given: Value) -> Value:
@@ -91,18 +104,18 @@ def apply(name: str, *given: Value) -> Value:
         return chosen(values)
     if row.rule == "logical":
         return Value(row.reference([cast(v, "bool").data for v in values]))
-    dtype = promoted(*(v.dtype for v in values))
-    if not row.takes(dtype):
+    dtype = meeting(values)
+    if not row.takes(dtype) or (name in SLACK and dtype != "float32"):
         raise Unsuitable
     values = [cast(v, row.computes_in(dtype)) for v in values]
     dtype = values[0].dtype
     if row.rule == "predicate" and dtype == "bool":
         return Value(row.reference([values[0].data.astype(np.uint32)]))
     if row.rule == "compare":
-        if dtype == "float32":
+        if is_float(dtype):
             return compared(row, values)
         return Value(row.reference([v.data for v in values]))
-    if dtype != "float32":
+    if not is_float(dtype):
         if name == "pow":
             return Value(integer_power(values[0].data, values[1].data))
         return Value(row.reference([v.data for v in values]).astype(row.result(dtype)))
@@ -117,7 +130,11 @@ def apply(name: str, *given: Value) -> Value:
     size = np.abs(true) + off
     if row.name in SIZES:
         size = np.maximum(size, SIZES[row.name](*(v.data for v in values)))
-    own = bound(row) * 2.0**-23 * size
+    tiny = TINY[dtype]
+    own = np.zeros(true.shape)
+    if bound(row):
+        last = EPS[dtype] if computed_in(dtype) != dtype else 0.0
+        own = (bound(row) * EPS[computed_in(dtype)] / 1.6 + last) * size
     if own.any() or not all(v.exact for v in values):
-        own = own + TINY  # results and operands that are denormal may be flushed
-    return bounded(true, off + own + np.where((true != 0) & (size < TINY), TINY, 0))
+        own = own + tiny  # results and operands that are denormal may be flushed
+    return bounded(true, off + own + np.where((true != 0) & (size < tiny), tiny, 0), dtype)

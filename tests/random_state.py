@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from random_values import Env, Handle, Unsuitable, Value
+from helpers import ALL_DTYPES, device_has
+from random_values import Env, Handle, Unsuitable, Value, is_float
 
 ELEMENTS = 6000
 
@@ -37,8 +38,11 @@ import numpy as np, wgtensor as wt
 def array(seed, shape, dtype):
     rng = np.random.default_rng(seed)
     if dtype == "bool": return wt.asarray(rng.random(shape) < 0.5)
-    if dtype == "float32": return wt.asarray(rng.standard_normal(shape, dtype=np.float32))
-    return wt.asarray(rng.integers(-9 if dtype == "int32" else 0, 10, shape, dtype=dtype))
+    if "float" in dtype:
+        drawn = np.float64 if dtype == "float64" else np.float32
+        return wt.asarray(rng.standard_normal(shape, dtype=drawn)).astype(dtype)
+    a = rng.integers(0 if dtype[0] == "u" else -9, 10, shape, dtype=dtype)
+    return wt.asarray(a * a.dtype.type(1 << 37 if seed % 3 == 0 and "64" in dtype else 1))
 def read(name, t): print(name, t.numpy())
 """
 
@@ -50,6 +54,8 @@ class Term(NamedTuple):
     of: Callable[[Env], Value]
 
 
+#: dtypes of a plain program; the others draw theirs
+PALETTE = ["float32", "int32", "int32", "uint32", "bool"]
 SIZES = [
     [1, 2, 3, 4, 5, 8],
     [1, 4, 8, 12, 16],
@@ -68,6 +74,11 @@ class State:
         self.env: Env = {}
         self.count = 0
         self.floats = float(self.rng.choice([0.3, 0.6, 0.9]))
+        self.palette = PALETTE
+        if self.chance(0.6):
+            few = set(self.rng.choice(len(ALL_DTYPES), 4, replace=False).tolist())
+            drawn = [d for i, d in enumerate(ALL_DTYPES) if i in few and device_has(d)]
+            self.palette = [*drawn, "bool", "float32" if self.chance(0.3) else drawn[0]]
         self.sizes = SIZES[int(self.rng.integers(len(SIZES)))]
 
     def chance(self, p: float) -> bool:
@@ -116,9 +127,9 @@ class State:
         return (3,)
 
     def dtype(self) -> str:
-        if self.chance(self.floats):
-            return "float32"
-        return str(self.choose(["int32", "int32", "uint32", "bool"]))
+        wanted = self.chance(self.floats)
+        kind = [d for d in self.palette if is_float(d) == wanted]
+        return str(self.choose(kind or self.palette))
 
     def partner(self, *names: str) -> str:
         """Another value that broadcasts with the named ones to no great size."""
@@ -135,18 +146,16 @@ class State:
     def number(self, dtype: str) -> Term:
         """A number that changes no operand's dtype."""
         data: Any
-        if dtype == "float32":
+        if is_float(dtype):
             number = self.choose([0.5, 2.0, -1.5, 1, 3, True])
             data = np.asarray(float(number))
         elif dtype == "bool":
             number = bool(self.choose([True, False]))
             data = np.asarray(number)
         else:
-            number = int(
-                self.choose([0, 1, 2, 3, 7] if dtype == "uint32" else [0, 1, 2, 7, -1, -3])
-            )
+            number = int(self.choose([0, 1, 2, 3, 7] if dtype[0] == "u" else [0, 1, 2, 7, -1, -3]))
             data = np.asarray(number, dtype)
-        value = Value(data)
+        value = Value(data, weak=True)
         return Term(repr(number), lambda env: value)
 
     def key(self, shape: tuple[int, ...]) -> str:

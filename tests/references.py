@@ -106,6 +106,11 @@ HELPERS: dict[str, Callable[..., Array]] = {
 }
 
 
+def kind_of(dtype: str) -> str:
+    """b, i, u or f."""
+    return wt._dtypes.to_dtype(dtype).kind
+
+
 class Row(NamedTuple):
     """A row of the table, as `_generated.TABLE` holds it."""
 
@@ -122,10 +127,11 @@ class Row(NamedTuple):
     def takes(self, dtype: str) -> bool:
         if self.rule in ("arith_float", "unary_float", "logical", "predicate"):
             return True
-        return np.dtype(dtype).kind in self.kinds
+        return kind_of(dtype) in self.kinds
 
     def computes_in(self, dtype: str) -> str:
-        return "float32" if self.rule in ("arith_float", "unary_float") else dtype
+        to_float = self.rule in ("arith_float", "unary_float") and kind_of(dtype) != "f"
+        return "float32" if to_float else dtype
 
     def result(self, dtype: str) -> str:
         if self.rule in ("compare", "logical", "predicate"):

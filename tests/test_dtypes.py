@@ -275,3 +275,11 @@ def test_nan_to_num_of_16_bits() -> None:
         t = wt.asarray([float("nan"), float("inf"), -float("inf"), 1], dtype=dtype)
         m = wt.finfo(dtype).max
         assert wt.nan_to_num(t).tolist() == [0, m, -m, 1]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "float16"])
+def test_vecdot_has_the_dtype_of_its_operands(dtype: str) -> None:
+    a = np.arange(1, 13).reshape(3, 4).astype(dtype)
+    r = wt.vecdot(wt.asarray(a), wt.asarray(a))
+    assert r.dtype == dtype
+    assert r.tolist() == (a * a).sum(axis=1, dtype=dtype).tolist()

@@ -301,3 +301,19 @@ def test_comparing_widened_numbers_with_a_zero_that_compilers_find() -> None:
         assert (t > zero).tolist() == (a > none).tolist()
         assert (t < zero).tolist() == (a < none).tolist()
         assert wt.where(t > zero, t, zero).tolist() == np.where(a > none, a, none).tolist()
+
+
+@pytest.mark.parametrize(
+    ("first", "end", "step", "dtype"),
+    [
+        (2**60, 2**60 + 10, 3, "int64"),
+        (-(2**63), 2**63 - 1, 2**62 + 1, "int64"),
+        (2**62, -(2**62), -(2**61) - 7, "int64"),
+        (2**64 - 1, 2**64 - 20, -3, "uint64"),
+        (0, 2**64, 2**63 + 5, "uint64"),
+    ],
+)
+def test_ranges_beyond_float64(first: int, end: int, step: int, dtype: str) -> None:
+    if not device_has(dtype):
+        pytest.skip(f"no {dtype} here")
+    assert wt.arange(first, end, step, dtype=dtype).tolist() == list(range(first, end, step))

@@ -106,13 +106,31 @@ def arange(
     )
     whole = all(isinstance(v, int) for v in (first, end, by))
     d = _dtype(dtype, int32 if whole else None)
+    if whole and by and d.kind in "iu":
+        return _arange_of_integers(int(first), int(end), int(by), d, device)
     count = (end - first) / by if by else 0
     if d.kind in "iu" and 0 < count < math.inf:
-        last = first + (math.ceil(count) - 1) * by
-        bounds = np.iinfo(d.numpy)
-        if not all(bounds.min <= v <= bounds.max for v in (first, last)):
-            raise OverflowError(f"[arange] values from {first} to {last} do not fit {d}")
+        _check_bounds(first, first + (math.ceil(count) - 1) * by, d)
     return _core.arange(first, end, by, d, device)
+
+
+def _check_bounds(first: float, last: float, d: Any) -> None:
+    bounds = np.iinfo(d.numpy)
+    if not all(bounds.min <= v <= bounds.max for v in (first, last)):
+        raise OverflowError(f"[arange] values from {first} to {last} do not fit {d}")
+
+
+def _arange_of_integers(first: int, end: int, by: int, d: Any, device: DeviceLike) -> Tensor:
+    """Exact beyond 2^53 too, where the core's doubles are not: by wrapping products and sums."""
+    values = range(first, end, by)
+    if not values:
+        return _core.arange(0, 0, 1, d, device)
+    _check_bounds(first, values[-1], d)
+    if max(abs(first), abs(values[-1]), abs(by)) <= 1 << 53:
+        return _core.arange(first, end, by, d, device)
+    step = (by + (1 << 63)) % (1 << 64) - (1 << 63) if d.kind == "i" else by % (1 << 64)
+    whole: Tensor = _core.arange(0, len(values), 1, d, device) * step + first
+    return whole
 
 
 def eye(

@@ -25,7 +25,8 @@ def pair(op: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Tensor, Tensor]:
 def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Tensor:
     """Sums of products along an axis; the others broadcast. One kernel.
 
-    float32, int32 and uint32 (wrap). Raises ShapeError where the sizes along the axis differ.
+    The result has the dtype that the operands promote to, in which integers wrap.
+    Raises ShapeError where the sizes along the axis differ.
     """
     a, b = pair("vecdot", x1, x2)
     if a.ndim == 0 or b.ndim == 0:
@@ -35,7 +36,8 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Tensor:
         raise ShapeError(
             f"[vecdot] {a.shape[-1]} and {b.shape[-1]} elements along axis {axis} do not match"
         )
-    return multiply(a, b).sum(axis=-1)
+    products = multiply(a, b)
+    return products.sum(axis=-1, dtype=products.dtype)
 
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:

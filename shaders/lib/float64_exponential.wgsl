@@ -14,15 +14,16 @@ fn kept_{{W}}(x: {{F}}) -> {{F}} {
   return min(x, {{F}}(1.7976931348623157e308));
 }
 
-//@ product_error64: head64
-// a * b - p exactly where p, a * b rounded, is finite and not tiny (Dekker 1971, halves by masks); else 0.
+//@ product_error64: head64 kept64
+// a * b - p exactly where p, a * b rounded, is finite and not tiny (Dekker 1971, halves by masks); else 0. It is kept, as
+// NVIDIA's compiler cancels the p in it against one in a sum around it, and then rounds a * b.
 fn product_error_{{W}}(a: {{F}}, b: {{F}}, p: {{F}}) -> {{F}} {
   let ah = head_{{W}}(a);
   let bh = head_{{W}}(b);
   let al = a - ah;
   let bl = b - bh;
   let e = ((ah * bh - p) + ah * bl + al * bh) + al * bl;
-  return select({{F}}(0.0), e, abs(p) < {{F}}(1e300));
+  return kept_{{W}}(select({{F}}(0.0), e, abs(p) < {{F}}(1e300)));
 }
 
 //@ Pair64:
@@ -62,7 +63,7 @@ fn pair_product_{{W}}(a: Pair_{{W}}, b: Pair_{{W}}) -> Pair_{{W}} {
 fn pair_quotient_{{W}}(a: Pair_{{W}}, b: Pair_{{W}}) -> Pair_{{W}} {
   let q = kept_{{W}}(a.high / b.high);
   let p = kept_{{W}}(q * b.high);
-  let rest = ((a.high - p) - product_error_{{W}}(q, b.high, p)) + (a.low - q * b.low);
+  let rest = (kept_{{W}}(a.high - p) - product_error_{{W}}(q, b.high, p)) + (a.low - q * b.low);
   return pair_joined_{{W}}(q, rest / b.high);
 }
 
