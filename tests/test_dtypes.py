@@ -11,6 +11,8 @@ import pytest
 import wgtensor as wt
 from helpers import ALL_DTYPES, device_has, takes
 
+pytestmark = pytest.mark.short
+
 SIGNED = ("int8", "int16", "int32", "int64")
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float16", "bfloat16", "float32", "float64")

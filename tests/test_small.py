@@ -11,6 +11,8 @@ import wgtensor as wt
 from helpers import LAYOUTS, numpy_dtype, same_bits
 from references import ROWS, Array, Row
 
+pytestmark = pytest.mark.short
+
 INTEGERS = ("int8", "uint8", "int16", "uint16")
 FLOATS = ("float16", "bfloat16")
 SMALL = (*INTEGERS, *FLOATS)
