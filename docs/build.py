@@ -68,6 +68,7 @@ GROUPS = {
         "array_equal",
         "nan_to_num",
     ),
+    "Sorting": ("sort", "argsort"),
     "Searching": ("where", "nonzero"),
     "Reductions": (
         *("sum", "prod", "mean", "var", "std", "max", "min", "argmax", "argmin"),

@@ -83,6 +83,15 @@ for op, d, shape in itertools.product(scans, DTYPES, long):
         attempt(lambda: getattr(wt, op)(tensor(d, *shape) * 2, axis=axis) + 1)
         attempt(wt.cumulative_sum, tensor(d, *shape), axis=axis, include_initial=True)
 
+# Sorts: by counting, in tiles, by passes; places and elements, either order, fewer bits.
+for d in DTYPES:
+    for shape in [(9,), (5, 300), (3, 2000), (20_000,)]:
+        x = tensor(d, *shape)
+        for descending in (False, True):
+            attempt(lambda: wt.sort(x * 2, descending=descending) != 1)
+            attempt(lambda: wt.argsort(x[..., ::-1], descending=descending) + 1)
+    attempt(lambda: wt._core.argsort(tensor("int32", 9000), -1, False, 10))
+
 # Products: tiles of every size, transposed, strided and offset operands, batches, epilogues.
 sizes = [1, 3, 4, 16, 33, 64, 130, 260]
 for m, n, k in itertools.product(sizes, sizes, [1, 4, 31, 64]):

@@ -208,6 +208,7 @@ void lower_map(LowerContext& c, int group);
 void lower_reduce(LowerContext& c, int group);
 void lower_softmax(LowerContext& c, int group);
 void lower_scan(LowerContext& c, int group);
+void lower_sort(LowerContext& c, int group);
 void lower_matmul(LowerContext& c, int group);
 
 /// Workgroups along one dimension, folded into a second one above the limit.

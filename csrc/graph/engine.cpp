@@ -314,6 +314,19 @@ NodeRef Engine::scan(ReduceOp op, const NodeRef& input, const Dims& shape) {
   return n;
 }
 
+NodeRef Engine::sort(const NodeRef& input, SortForm form) {
+  const char* op = form.places ? "argsort" : "sort";
+  check_count(op, input->shape);
+  flush_if_due();
+  settle(*input);
+  DType dtype = form.places ? DType::int32 : unpacked(input->dtype);
+  NodeRef n = make(NodeKind::sort, dtype, input->shape, op);
+  n->sort = form;
+  set_input(*n, 0, input);
+  enqueue(*n);
+  return n;
+}
+
 NodeRef Engine::matmul(const NodeRef& a, const NodeRef& b, const Dims& shape, ProductRanks ranks) {
   flush_if_due();
   settle(*a);

@@ -47,6 +47,9 @@ class Engine {
   /// Inclusive, along the last axis; `shape` is the input's, or one longer there to begin with the
   /// operation's identity.
   NodeRef scan(ReduceOp op, const NodeRef& input, const Dims& shape);
+  /// Along the last axis, of two elements or more. Elements come in the dtype of whole words that
+  /// holds them.
+  NodeRef sort(const NodeRef& input, SortForm form);
   NodeRef matmul(const NodeRef& a, const NodeRef& b, const Dims& shape, ProductRanks ranks = {});
   NodeRef assign(const NodeRef& base, const NodeRef& value, const Layout& layout);
 

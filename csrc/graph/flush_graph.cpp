@@ -104,6 +104,9 @@ class Collector {
       if (n.kind == NodeKind::random) key.push_back(n.stream);
       if (n.kind == NodeKind::matmul)
         key.push_back(word(n.ranks.rows) | word(n.ranks.columns) << 8 | word(n.ranks.shared) << 16);
+      if (n.kind == NodeKind::sort)
+        key.push_back(word(n.sort.descending) | word(n.sort.places) << 1 |
+                      word(n.sort.key_bits) << 8);
       if (n.kind == NodeKind::assign) push_layout(n.layout);
       for (int k = 0; k < n.arity; ++k) {
         const Node& in = *n.inputs[k];

@@ -207,12 +207,13 @@ class Fuser {
     return ext;
   }
 
-  // A matrix product binds both operands for itself: bindings on top of the group's externals, once
-  // `id` is in it.
+  // Bindings on top of the group's externals, once `id` is in it. A matrix product binds both
+  // operands for itself, a sort what its kernels hand on: items of up to three words, two tables.
   size_t private_bindings(int gi, int id) const {
     const std::vector<int>& members = members_[static_cast<size_t>(gi)];
     int anchor = out_.groups[static_cast<size_t>(gi)].anchor;
     if (anchor < 0) anchor = id;
+    if (node(anchor).kind == NodeKind::sort) return 5;
     if (node(anchor).kind != NodeKind::matmul) return 0;
     const auto& operands = flush_node(anchor).operands;
     int a = operands[0].value, b = operands[1].value;
@@ -404,6 +405,7 @@ class Fuser {
                        : n.kind == NodeKind::reduce ? reduce_name(n.reduce)
                        : n.kind == NodeKind::matmul ? "matmul"
                        : n.kind == NodeKind::scan   ? "scan"
+                       : n.kind == NodeKind::sort   ? "sort"
                                                     : "softmax";
     out_.notes.push_back(std::string(name) + " " + to_string(n.shape) + " is written: " + why);
   }

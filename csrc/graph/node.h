@@ -25,6 +25,7 @@ enum class NodeKind : uint8_t {
   reduce,   // over `axes` of inputs[0]; the axes are gone from `shape`
   softmax,  // over the last axis, or its logarithm
   scan,     // along the last axis by `reduce`; one place longer than the input: behind the identity
+  sort,     // rows of the last axis, by `sort`: their elements, or their places in the input
   matmul,   // inputs [batch.., rows.., shared..] and [batch.., shared.., columns..]; batches
             // broadcast
   assign,  // inputs[0] with the elements at `layout` (over inputs[1]'s shape) replaced by inputs[1]
@@ -52,6 +53,13 @@ struct ProductRanks {
   uint8_t rows = 1, columns = 1, shared = 1;
 };
 
+/// How rows are sorted: stable, NaN last in either order, both zeros alike.
+struct SortForm {
+  bool descending = false;
+  bool places = false;   // the result is where elements were, in int32, not the elements
+  uint8_t key_bits = 0;  // of the integers, none of them negative; 0: all that the dtype has
+};
+
 struct Node;
 using NodeRef = Ref<Node>;
 
@@ -62,7 +70,8 @@ struct Node : RefCounted {
   ReduceOp reduce = ReduceOp::sum;
   uint8_t arity = 0;
   bool logarithm = false;  // softmax
-  bool deferred = false;   // held, but cheaper to keep than to compute: not a root any more
+  SortForm sort;
+  bool deferred = false;  // held, but cheaper to keep than to compute: not a root any more
   std::atomic<uint32_t> handles{0};  // live tensors of this node (a part of refs)
   uint32_t readers = 0;              // pending nodes that read it [engine lock]
   Dims shape;

@@ -62,6 +62,9 @@ void lower(LowerContext& c, int gi) {
     case NodeKind::scan:
       lower_scan(c, gi);
       break;
+    case NodeKind::sort:
+      lower_sort(c, gi);
+      break;
     case NodeKind::matmul:
       lower_matmul(c, gi);
       break;

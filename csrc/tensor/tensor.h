@@ -117,6 +117,11 @@ Tensor softmax(const Tensor& t, int64_t axis, bool logarithm = false);
 /// cumulative_sum, _prod, _max, _min along an axis, which may be absent for vectors; `initial`: one
 /// place longer, behind the operation's identity.
 Tensor scan(const char* name, const Tensor& t, std::optional<int64_t> axis, bool initial);
+/// Stable, along an axis; NaN is last in either order, -0.0 and 0.0 are alike.
+Tensor sort(const Tensor& t, int64_t axis, bool descending = false);
+/// The same as int32 places. `key_bits`: the elements are integers from 0 to 2^key_bits - 1, which
+/// takes less work. Raises IndexError for no dimensions.
+Tensor argsort(const Tensor& t, int64_t axis, bool descending = false, int key_bits = 0);
 /// As NumPy's @: vectors, matrices, broadcast batches.
 Tensor matmul(const Tensor& a, const Tensor& b);
 /// Sums of products of [batch.., rows.., shared..] and [batch.., shared.., columns..] over the

@@ -177,6 +177,10 @@ from wgtensor._reductions import (  # noqa: E402
     sum,
     var,
 )
+from wgtensor._sorting import (  # noqa: E402
+    argsort,
+    sort,
+)
 
 __version__ = _core.__version__
 newaxis = None
@@ -211,6 +215,7 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argsort",
     "array_equal",
     "array_split",
     "asarray",
@@ -305,6 +310,7 @@ __all__ = [
     "set_default_device",
     "set_default_dtype",
     "softmax",
+    "sort",
     "split",
     "squeeze",
     "stack",

@@ -1,0 +1,39 @@
+// Sorting along an axis.
+#include <limits>
+
+#include "tensor/tensor.h"
+
+namespace wgt {
+
+namespace {
+
+Tensor sorted_rows(const Tensor& rows, graph::SortForm form) {
+  rt::Lock lock = rows.engine().lock();
+  return Tensor(rows.engine().sort(rows.node(), form));
+}
+
+Tensor zeros_like(const Tensor& t, DType dtype) {
+  rt::Lock lock = t.engine().lock();
+  return Tensor(t.engine().fill(dtype, t.shape(), 0));
+}
+
+}  // namespace
+
+Tensor sort(const Tensor& t, int64_t axis, bool descending) {
+  int a = normalize_axis("sort", axis, t.rank());
+  if (t.size() == 0 || t.shape()[a] == 1) return copy(t);
+  Tensor r = sorted_rows(with_axis_last(t, a), {descending, false, 0});
+  return with_axis_last(astype(r, t.dtype()), a);
+}
+
+Tensor argsort(const Tensor& t, int64_t axis, bool descending, int key_bits) {
+  int a = normalize_axis("argsort", axis, t.rank());
+  if (t.size() == 0 || t.shape()[a] == 1) return zeros_like(t, DType::int32);
+  if (t.shape()[a] > std::numeric_limits<int32_t>::max())
+    raise(ErrorKind::unsupported, "[argsort] along an axis of " + std::to_string(t.shape()[a]) +
+                                      " elements: their indices do not fit int32");
+  graph::SortForm form{descending, true, static_cast<uint8_t>(key_bits)};
+  return with_axis_last(sorted_rows(with_axis_last(t, a), form), a);
+}
+
+}  // namespace wgt

@@ -1,0 +1,24 @@
+// How often each value of 8 bits of the keys, from FIRST on, occurs in each tile of 256 * K elements.
+{{DECLARATIONS}}
+{{FUNCTIONS}}
+//% include sort_keys.wgsl
+var<workgroup> so_counts: array<atomic<u32>, 256>;
+
+@compute @workgroup_size(256, 1, 1)
+fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>,
+        @builtin(num_workgroups) nwg: vec3<u32>) {
+  let lane = lid.x;
+  let group = wid.z * nwg.x + wid.x;
+  let o = group / {{TILES}};
+  let tile = group - o * {{TILES}};
+  let live = o < {{ROWS}};
+  let start = tile * {{256 * K}}u;
+  let mine = select(0u, min({{COUNT}} - start, {{256 * K}}u), live);
+  atomicStore(&so_counts[lane], 0u);
+  workgroupBarrier();
+  for (var i = lane; i < mine; i += 256u) {
+    atomicAdd(&so_counts[digit_of(read_words(o, start + i), {{FIRST}}, 255u)], 1u);
+  }
+  workgroupBarrier();
+  if (live) { keep_count(o, lane, tile, atomicLoad(&so_counts[lane])); }
+}
