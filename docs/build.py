@@ -69,6 +69,7 @@ GROUPS = {
         "nan_to_num",
     ),
     "Sorting": ("sort", "argsort"),
+    "Indexing": ("take", "take_along_axis"),
     "Searching": ("where", "nonzero"),
     "Reductions": (
         *("sum", "prod", "mean", "var", "std", "max", "min", "argmax", "argmin"),

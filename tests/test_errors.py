@@ -117,7 +117,19 @@ AXES: list[tuple[str, Callable[[], Any], Raised]] = [
     ("step 0", lambda: F[::0], Raised(ValueError, "step")),
     ("index text", lambda: F["a"], Raised(IndexError, "str")),
     ("index float", lambda: F[1.5], Raised(IndexError, "float")),
-    ("index mask", lambda: F[B], Raised(wt.UnsupportedError, "Tensor")),
+    ("index mask", lambda: F[F[:, :2] > 0], Raised(IndexError, "(2, 2)", "(2, 3)", "axis 1")),
+    ("index floats", lambda: F[F], Raised(IndexError, "[getitem]", "float32")),
+    ("indices", lambda: F[[0], [1, 3]], Raised(IndexError, "3", "axis 1", "size 3")),
+    ("shapes of indices", lambda: F[[0, 1, 1], [0, 1]], Raised(IndexError, "(3,)", "(2,)")),
+    ("set floats", lambda: setitem(F, [0.5], 1), Raised(IndexError, "[setitem]", "float64")),
+    ("set a shape", lambda: setitem(F, [0, 1], F.T), Raised(wt.ShapeError, "(3, 2)", "(2, 3)")),
+    ("take mode", lambda: wt.take(F, 1, mode="loop"), Raised(ValueError, "[take]", "'loop'")),
+    ("take float", lambda: wt.take(F, 1.5), Raised(IndexError, "[take]", "float64")),
+    (
+        "take_along_axis",
+        lambda: wt.take_along_axis(F, [0, 1]),
+        Raised(ValueError, "[take_along_axis]", "(2, 3)", "(2,)"),
+    ),
     ("setitem index", lambda: setitem(F, 5, 1), Raised(IndexError, "[setitem]", "5", "size 2")),
 ]
 

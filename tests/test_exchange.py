@@ -216,7 +216,7 @@ def test_the_array_outlives_the_tensor() -> None:
 def test_namespace_info() -> None:
     info = wt.ones(1).__array_namespace__().__array_namespace_info__()
     assert info.capabilities() == {
-        "boolean indexing": False,
+        "boolean indexing": True,
         "data-dependent shapes": True,
         "max dimensions": 12,
     }

@@ -19,6 +19,7 @@ void init_tensor(py::module_& m, py::class_<Tensor>& t);
 void init_manipulation(py::module_& m);
 void init_random(py::module_& m);
 void init_sorting(py::module_& m);
+void init_gather(py::module_& m);
 void init_operators(py::module_& m, py::class_<Tensor>& t);
 void init_indexing(py::class_<Tensor>& t);
 void init_dlpack(py::module_& m);

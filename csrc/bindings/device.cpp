@@ -203,9 +203,7 @@ void init_device(py::module_& m) {
         graph::Engine& e = s.engine();
         unlocked([&] {
           rt::Lock l = e.lock();
-          auto error = e.flush({});
-          e.device().synchronize(l);
-          if (error) throw Error(*error);
+          e.synchronize(l);
         });
         forward_log();
       },

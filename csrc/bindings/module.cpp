@@ -56,6 +56,7 @@ PYBIND11_MODULE(_core, m) {
   init_manipulation(m);
   init_random(m);
   init_sorting(m);
+  init_gather(m);
   init_operators(m, tensor);
   init_indexing(tensor);
   init_host(m, tensor);

@@ -174,7 +174,7 @@ std::string SpaceCode::emit_load(Access& a) {
 
 Access* SpaceCode::find(int value, const Layout& original) {
   for (size_t i = 0; i < accesses_.size(); ++i)
-    if (accesses_[i].value == value && !accesses_[i].write && originals_[i] == original)
+    if (accesses_[i].value == value && accesses_[i].is_plain_read() && originals_[i] == original)
       return &accesses_[i];
   return nullptr;
 }
@@ -203,6 +203,8 @@ std::string SpaceCode::emit(int value, const Layout& layout) {
 std::string SpaceCode::emit_map(int value, const Layout& layout) {
   const Node& n = *k_.g.node_of(value);
   const FlushNode& f = k_.g.nodes[static_cast<size_t>(value)];
+  if (n.op == OpId::checked) return emit_checked(value, layout);
+  if (n.op == OpId::gather) return emit_gather(value, layout);
   std::vector<std::string> args;
   DType compute = DType::bool_;
   // What leaves a 16-bit float's arithmetic is the number that would have been stored.

@@ -16,7 +16,9 @@ struct Access {
   int value = -1;
   Layout layout;  // over the space's dimensions
   bool write = false;
-  int binding = -1;  // once code was written for it
+  int binding = -1;           // once code was written for it
+  std::optional<Reach> span;  // gathered: elements by which data moves it
+  bool is_plain_read() const { return !write && !span; }
 };
 
 /// A group of dimensions that one WGSL variable walks in row-major order.
@@ -53,6 +55,8 @@ class SpaceCode {
   /// Finds every read that computing `value` through `layout` takes.
   void collect(int value, const Layout& layout);
   void add_write(int value, const Layout& layout);
+  /// The same, moved by data.
+  void add_scatter(int value, const Layout& layout, int64_t last);
   /// Merges dimensions inside [bounds[i], bounds[i+1]) where every access allows; one axis per
   /// range.
   void collapse(const std::vector<std::string>& vars, const std::vector<int>& bounds);
@@ -77,6 +81,8 @@ class SpaceCode {
   /// Whether `value` is read exactly once, at the elements where `output` is written.
   bool same_place(int value, int output) const;
   bool reads(int value) const;
+  /// Whether indices are checked: a step past the end would find garbage out of range.
+  bool checks() const { return checks_; }
   /// Elements that the reads which step by one along the axis's last dimension fetch: an operand
   /// that is broadcast counts for what it has.
   int64_t unit_strides(int axis) const;
@@ -88,6 +94,8 @@ class SpaceCode {
   /// A value that the function was handed.
   void define(int value, const Layout& layout, const std::string& name);
   void emit_store(int value, const std::string& name);
+  /// Puts `name` where the scatter node `value` has it at `position`.
+  void emit_scatter(int value, const std::string& name, const std::string& position);
   /// Statements that store four packed elements, the bits in the lanes of `raw`, from `first` on:
   /// of a dense result, by its row-major index in the space or in the part of it.
   std::string emit_word_store(int value, const std::string& first, const std::string& raw);
@@ -97,7 +105,10 @@ class SpaceCode {
  private:
   friend class KernelCode;
   const Placement* inline_placement(int value, const Layout& layout) const;
+  void collect_gathered(const Node& gather, int source, const Layout& layout);
   std::string emit_map(int value, const Layout& layout);
+  std::string emit_checked(int value, const Layout& layout);
+  std::string emit_gather(int value, const Layout& layout);
   std::string emit_load(Access& a);
   std::string emit_iota(Access& a);
   std::string emit_random(Access& a);
@@ -126,7 +137,7 @@ class SpaceCode {
       visited_;  // by collect(): a tree of shared operands has exponential paths
   std::string body_;
   int width_ = 1, lane_axis_ = 0;
-  bool collected_ = false;
+  bool collected_ = false, checks_ = false;
 };
 
 /// One kernel: spaces share its parameters, bindings and library functions.
@@ -149,6 +160,10 @@ class KernelCode {
   void bind_in_place(int value, int over);
   /// An operand that a template reads by its binding's name alone; always a binding of its own.
   void bind_operand(int value, bool vec4, std::optional<Reach> reach = std::nullopt);
+  /// What indices out of range are recorded in, as `faults`.
+  void bind_faults(int value);
+  /// From now on the binding's elements are atomic.
+  void set_atomic(int binding) { bindings_[static_cast<size_t>(binding)].atomic = true; }
   void want_vec4(int value, bool possible);
   bool vec4(int value) const;
   std::string binding_name(int value) const;
@@ -175,6 +190,7 @@ class KernelCode {
     bool private_operand;  // found by position only
     bool vec4;             // of a private operand
     std::optional<Reach> reach = std::nullopt;
+    bool faults = false, atomic = false;
   };
   const Binding* binding(int value) const;
   std::vector<Binding> bindings_;

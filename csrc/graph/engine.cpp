@@ -279,6 +279,31 @@ NodeRef Engine::reinterpret(const NodeRef& of, DType dtype, const Dims& shape,
   return n;
 }
 
+NodeRef Engine::checked_index(const NodeRef& index, std::shared_ptr<IndexSite> site) {
+  NodeRef in[2] = {index, faults_.leaf(*this)};
+  NodeRef n = map(OpId::checked, DType::uint32, index->shape, in, 2);
+  n->bits = static_cast<uint64_t>(site->size);
+  n->site = std::move(site);
+  return n;
+}
+
+NodeRef Engine::gather(const NodeRef& source, const NodeRef& position, const Dims& shape,
+                       const Dims& strides, const Reach& span) {
+  settle(*source);
+  NodeRef base = source->kind == NodeKind::view ? source->inputs[0] : source;
+  // What readers make for themselves is nowhere in memory.
+  if (base->kind == NodeKind::fill || base->kind == NodeKind::iota ||
+      base->kind == NodeKind::random)
+    base = map(OpId::copy, base->dtype, base->shape, &base, 1);
+  NodeRef in[2] = {base, position};
+  NodeRef n = map(OpId::gather, source->dtype, shape, in, 2);
+  // A leaf's own offset is added when the plan runs.
+  n->layout = {strides, source->kind == NodeKind::leaf ? 0 : layout_of(*source).offset};
+  n->bits = static_cast<uint64_t>(span.first);
+  n->step = static_cast<uint64_t>(span.last);
+  return n;
+}
+
 NodeRef Engine::reduce(ReduceOp op, const NodeRef& input, uint32_t axes) {
   check_count(reduce_name(op), input->shape);
   flush_if_due();
@@ -341,19 +366,40 @@ NodeRef Engine::matmul(const NodeRef& a, const NodeRef& b, const Dims& shape, Pr
 
 NodeRef Engine::assign(const NodeRef& base, const NodeRef& value, const Layout& layout) {
   flush_if_due();
-  settle(*base);
   settle(*value);
-  // The kernel writes into a dense buffer from its start.
-  bool plain = base->kind != NodeKind::view &&
-               (base->kind != NodeKind::leaf ||
-                (base->layout.offset == 0 && is_contiguous(base->shape, base->layout.strides)));
-  NodeRef dense = plain ? base : map(OpId::copy, base->dtype, base->shape, &base, 1);
+  NodeRef dense = written_over(base);
   NodeRef n = make(NodeKind::assign, base->dtype, base->shape, "setitem");
   n->layout = layout;
   set_input(*n, 0, dense);
   set_input(*n, 1, value);
   enqueue(*n);
   return n;
+}
+
+NodeRef Engine::scatter(ScatterOp op, const NodeRef& base, const NodeRef& value,
+                        const NodeRef& position, const Dims& strides, int64_t last) {
+  flush_if_due();
+  settle(*value);
+  settle(*position);
+  NodeRef dense = written_over(base);
+  NodeRef n = make(NodeKind::scatter, base->dtype, base->shape, "scatter");
+  n->scatter = op;
+  n->layout = {strides, 0};
+  n->step = static_cast<uint64_t>(last);
+  set_input(*n, 0, dense);
+  set_input(*n, 1, value);
+  set_input(*n, 2, position);
+  enqueue(*n);
+  return n;
+}
+
+// The kernel writes into a dense buffer from its start.
+NodeRef Engine::written_over(const NodeRef& base) {
+  settle(*base);
+  bool plain = base->kind != NodeKind::view &&
+               (base->kind != NodeKind::leaf ||
+                (base->layout.offset == 0 && is_contiguous(base->shape, base->layout.strides)));
+  return plain ? base : map(OpId::copy, base->dtype, base->shape, &base, 1);
 }
 
 void Engine::resolve(Node& n) {
@@ -374,6 +420,14 @@ void Engine::settle(Node& n) {
     raise(ErrorKind::device_lost, "this tensor of shape " + to_string(n.shape) +
                                       " was lost with its device " + name_ + ": " +
                                       n.buffer->device->lost_reason());
+}
+
+void Engine::synchronize(rt::Lock& lock) {
+  auto error = flush({});
+  auto faults = faults_.take(device());
+  device().synchronize(lock);
+  if (faults) faults->check(device(), lock);
+  if (error) throw Error(*error);
 }
 
 // ---- the device ------------------------------------------------------------------------------
@@ -402,6 +456,7 @@ void Engine::recover() {
        Error(ErrorKind::device_lost, "this tensor was not computed before its device " + name_ +
                                          " was lost: " + old.lost_reason()));
   plans_.clear();
+  faults_ = {};
   since_flush_ = 0;
   devices_.push_back(std::move(fresh));
   device_.store(devices_.back().get(), std::memory_order_release);

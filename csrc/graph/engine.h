@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "graph/faults.h"
 #include "graph/node.h"
 #include "graph/plan.h"
 #include "runtime/device.h"
@@ -52,6 +53,24 @@ class Engine {
   NodeRef sort(const NodeRef& input, SortForm form);
   NodeRef matmul(const NodeRef& a, const NodeRef& b, const Dims& shape, ProductRanks ranks = {});
   NodeRef assign(const NodeRef& base, const NodeRef& value, const Layout& layout);
+
+  /// `index` along an axis, counted from its start, as uint32. What the site's axis does not have
+  /// is clamped and recorded: a later read raises IndexError.
+  NodeRef checked_index(const NodeRef& index, std::shared_ptr<IndexSite> site);
+  /// Elements of `source`, which is written first if it is pending: over `shape` with `strides`,
+  /// each moved by as many elements as `position` (uint32, broadcast) says, which lie in `span`.
+  NodeRef gather(const NodeRef& source, const NodeRef& position, const Dims& shape,
+                 const Dims& strides, const Reach& span);
+  /// `base` with the elements of `value` (of its dtype, in whole words) put in: over value's shape
+  /// with `strides`, each moved by as many elements as `position` (uint32, broadcast) says; those
+  /// that move beyond `last` are left out. Where several meet, the operation must not depend on
+  /// their order.
+  NodeRef scatter(ScatterOp op, const NodeRef& base, const NodeRef& value, const NodeRef& position,
+                  const Dims& strides, int64_t last);
+  /// What indices that kernels found out of range are kept in. [lock]
+  Faults& faults() { return faults_; }
+  /// Waits until all work is done; raises IndexError for indices out of range.
+  void synchronize(rt::Lock& lock);
 
   /// The layout that views of this node build on. [lock]
   static Layout layout_of(Node& n);
@@ -100,6 +119,7 @@ class Engine {
   NodeRef make(NodeKind kind, DType dtype, const Dims& shape);
   void set_input(Node& n, int i, const NodeRef& input);
   void enqueue(Node& n);
+  NodeRef written_over(const NodeRef& base);
   void unlink(Node& n);
   void release_inputs(Node& n);
   void note_small(Node& n);
@@ -128,6 +148,7 @@ class Engine {
   static constexpr int kCollectEvery = 1024;
   uint64_t epoch_ = 0;
   PlanCache plans_;
+  Faults faults_;
   FlushGraph graph_;                   // of the flush that runs; kept for its memory
   std::vector<rt::BufferRef> values_;  // likewise
   std::vector<bool> written_;

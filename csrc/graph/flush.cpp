@@ -150,7 +150,8 @@ void Engine::run_step(FlushGraph& g, const Step& step) {
         continue;
       }
       const Node& n = *g.node_of(p.value);
-      params_[p.word] += patched(n, p.source);
+      params_[p.word] +=
+          p.source == Patch::fault_slot ? faults_.slot(*n.site) : patched(n, p.source);
     }
     if (!step.windows.empty()) {
       device.dispatch(*step.kernel, windows_.data(), params_.data(), step.x, step.y, step.z);

@@ -98,7 +98,7 @@ class Collector {
       const Node& n = *f.node;
       key.push_back(word(n.kind) | word(n.op) << 8 | word(n.reduce) << 24 | word(n.dtype) << 28 |
                     word(n.shape.size()) << 36 | word(n.arity) << 44 | word(f.root) << 48 |
-                    word(f.held) << 49 | word(n.logarithm) << 50);
+                    word(f.held) << 49 | word(n.logarithm) << 50 | word(n.scatter) << 51);
       push_dims(key, n.shape);
       if (n.kind == NodeKind::reduce) key.push_back(n.axes);
       if (n.kind == NodeKind::random) key.push_back(n.stream);
@@ -107,7 +107,10 @@ class Collector {
       if (n.kind == NodeKind::sort)
         key.push_back(word(n.sort.descending) | word(n.sort.places) << 1 |
                       word(n.sort.key_bits) << 8);
-      if (n.kind == NodeKind::assign) push_layout(n.layout);
+      bool gather = n.kind == NodeKind::map && n.op == OpId::gather;
+      bool scatter = n.kind == NodeKind::scatter;
+      if (n.kind == NodeKind::assign || scatter || gather) push_layout(n.layout);
+      if (scatter || gather) key.insert(key.end(), {n.bits, n.step});
       for (int k = 0; k < n.arity; ++k) {
         const Node& in = *n.inputs[k];
         bool view = in.kind == NodeKind::view;
@@ -164,6 +167,7 @@ class Collector {
 Dims operand_shape(const Node& n, int k) {
   const Node& in = *n.inputs[k];
   if (n.kind == NodeKind::map) return n.shape;
+  if (n.kind == NodeKind::scatter && k == 2) return n.inputs[1]->shape;
   if (n.kind != NodeKind::matmul) return in.shape;
   Dims s;  // broadcast batches
   int own = n.ranks.shared + (k == 0 ? n.ranks.rows : n.ranks.columns);
@@ -178,6 +182,9 @@ Operand operand(const Node& n, int k) {
   Layout from = Engine::layout_of(*in);
   if (in->kind == NodeKind::leaf) from.offset = 0;  // added when the plan runs
   Operand o;
+  if (n.kind == NodeKind::map && k == 0 && n.op == OpId::gather) return {in->mark, n.layout};
+  if (n.kind == NodeKind::map && k == 1 && n.op == OpId::checked)  // the faults: no element of them
+    return {in->mark, {Dims(n.shape.size(), 0), 0}};
   o.layout = {broadcast_strides("plan", in->shape, from.strides, operand_shape(n, k)), from.offset};
   const Node* source = in->kind == NodeKind::view ? in->inputs[0].get() : in;
   o.value = source->mark;

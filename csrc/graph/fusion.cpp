@@ -25,6 +25,17 @@ int own_cost(const Node& n) {
   return is_generator(n) ? 0 : n.kind == NodeKind::map ? 1 : kAnchorCost;
 }
 
+// Writes into a buffer by its nature.
+bool is_assignment(const Node& n) {
+  return n.kind == NodeKind::assign || n.kind == NodeKind::scatter;
+}
+
+// Whether operand k must be in memory, whole.
+bool reads_memory(const Node& reader, int k) {
+  if (reader.kind == NodeKind::map) return reader.op == OpId::gather && k == 0;
+  return reader.kind == NodeKind::matmul || (is_assignment(reader) && k == 0);
+}
+
 Layout identity(const Dims& shape) {
   return Layout{contiguous_strides(shape), 0};
 }
@@ -97,6 +108,10 @@ class Fuser {
       if (reader.kind == NodeKind::map) {
         for (const Placement& p : placements(r)) {
           add_group(d.reader_groups, p.group);
+          if (reads_memory(reader, k)) {
+            add_group(d.memory_groups, p.group);
+            continue;
+          }
           auto l = compose(group(p.group).space[p.space], p.layout, reader.shape, o.layout);
           if (l)
             want(d, {p.group, p.space, *l});
@@ -107,7 +122,7 @@ class Fuser {
         int home = out_.home[static_cast<size_t>(r)];
         if (home < 0) home = placements(r).at(0).group;
         add_group(d.reader_groups, home);
-        if (reader.kind == NodeKind::matmul || (reader.kind == NodeKind::assign && k == 0)) {
+        if (reads_memory(reader, k)) {
           add_group(d.memory_groups, home);
         } else {
           want(d, {home, 0, input_layout(reader, o.layout)});
@@ -181,7 +196,7 @@ class Fuser {
   }
 
   void place_anchor(int id, Demand& d, bool required) {
-    if (node(id).kind != NodeKind::assign && !d.conflict)
+    if (!is_assignment(node(id)) && !d.conflict)
       for (const Placement& p : d.at) {
         bool sole = d.reader_groups.size() == 1 && !required;
         if (!can_absorb(p, id, !sole) || (!sole && cyclic(p.group, d))) continue;
@@ -200,8 +215,12 @@ class Fuser {
     std::vector<int> ext;
     for (int v : g.externals)
       if (v != id) ext.push_back(v);
-    for (const Operand& o : flush_node(id).operands) {
-      if (!g_.is_leaf(o.value) && is_generator(node(o.value))) continue;
+    const auto& operands = flush_node(id).operands;
+    for (size_t k = 0; k < operands.size(); ++k) {
+      const Operand& o = operands[k];
+      if (!g_.is_leaf(o.value) && is_generator(node(o.value)) &&
+          !reads_memory(node(id), static_cast<int>(k)))
+        continue;
       if (std::find(ext.begin(), ext.end(), o.value) == ext.end()) ext.push_back(o.value);
     }
     return ext;
@@ -278,7 +297,7 @@ class Fuser {
     Group& g = group(p.group);
     bool output_side = g.anchor < 0 ? p.space == 0 : p.space == 1;
     if (!output_side || (g.anchor >= 0 && !writes(node(g.anchor), node(id).dtype))) return false;
-    if (g.anchor >= 0 && node(g.anchor).kind == NodeKind::assign) return false;
+    if (g.anchor >= 0 && is_assignment(node(g.anchor))) return false;
     return covers(p, node(id)) && can_join(p.group, id, true);
   }
 
@@ -391,7 +410,7 @@ class Fuser {
   void note(int id, const Demand& d, bool required) {
     const Node& n = node(id);
     if (d.at.empty() && d.memory_groups.empty()) return;
-    if (n.kind == NodeKind::assign) return;  // writes into a buffer by its nature
+    if (is_assignment(n)) return;
     bool map = n.kind == NodeKind::map;
     std::string why = !d.memory_groups.empty() ? "a reader needs it in memory"
                       : required               ? "it is held and costly, or asked for"
@@ -456,7 +475,7 @@ class Fuser {
 }  // namespace
 
 Dims input_space(const Node& anchor, std::vector<int>* order) {
-  if (anchor.kind == NodeKind::assign) return anchor.inputs[1]->shape;
+  if (is_assignment(anchor)) return anchor.inputs[1]->shape;
   const Dims& in = anchor.inputs[0]->shape;
   if (anchor.kind != NodeKind::reduce) return in;
   std::vector<int> dims;

@@ -89,6 +89,14 @@ void KernelCode::bind_operand(int value, bool vec4, std::optional<Reach> reach) 
   bindings_.push_back({value, rt::Access::read, -1, true, vec4, reach});
 }
 
+void KernelCode::bind_faults(int value) {
+  if (binding(value)) return;
+  Binding b{value, rt::Access::read_write, -1, false, false};
+  b.reach = Reach{0, g.leaf(value)->shape[0] - 1};
+  b.faults = true;
+  bindings_.push_back(b);
+}
+
 void KernelCode::want_vec4(int value, bool possible) {
   for (auto& w : wants_)
     if (w.first == value) {
@@ -135,12 +143,16 @@ std::string KernelCode::declarations() const {
   std::string s;
   for (size_t i = 0; i < bindings_.size(); ++i) {
     const Binding& b = bindings_[i];
+    if (b.faults) {
+      s += "@group(0) @binding(" + std::to_string(i) +
+           ") var<storage, read_write> faults: array<atomic<u32>>;\n";
+      continue;
+    }
+    std::string element = wgsl_type(info(dtype_of(b.value)).storage,
+                                    (b.private_operand ? b.vec4 : vec4(b.value)) ? 4 : 1);
     s += "@group(0) @binding(" + std::to_string(i) + ") var<storage, " +
          (b.access == rt::Access::read ? "read" : "read_write") + "> in" + std::to_string(i) +
-         ": array<" +
-         wgsl_type(info(dtype_of(b.value)).storage,
-                   (b.private_operand ? b.vec4 : vec4(b.value)) ? 4 : 1) +
-         ">;\n";
+         ": array<" + (b.atomic ? "atomic<" + element + ">" : element) + ">;\n";
   }
   if (!params.words.empty()) {
     s += params.declaration();

@@ -47,9 +47,18 @@ class MapLowering {
     Layout all = dense(group.space[0]);
     for (int o : group.outputs) {
       if (o == assign_) {
-        source_ = c_.g.nodes[static_cast<size_t>(o)].operands[1];
+        const auto& operands = c_.g.nodes[static_cast<size_t>(o)].operands;
+        const Node& n = *c_.g.node_of(o);
+        source_ = operands[1];
         space_.collect(source_.value, source_.layout);
-        space_.add_write(o, c_.g.node_of(o)->layout);
+        scatters_ = n.kind == NodeKind::scatter;
+        if (scatters_) {
+          position_ = operands[2];
+          space_.collect(position_.value, position_.layout);
+          space_.add_scatter(o, n.layout, static_cast<int64_t>(n.step));
+        } else {
+          space_.add_write(o, n.layout);
+        }
       } else {
         space_.collect(o, all);
         space_.add_write(o, all);
@@ -67,7 +76,7 @@ class MapLowering {
 
   void choose_form() {
     bool packed = has_packed_output();
-    bool overrun = assign_ < 0;
+    bool overrun = assign_ < 0 && !space_.checks();
     if (space_.can_vectorize(0, overrun, packed)) {
       width_ = 4;
     } else if (packed) {
@@ -165,7 +174,11 @@ class MapLowering {
     } else {
       fold_groups(static_cast<uint64_t>((units_ + wx_ - 1) / wx_), limit, step.x, step.z);
     }
-    k_.finish(step, assign_ >= 0 ? "assign" : "map", kernels::expand("map.wgsl", vars));
+    k_.finish(step,
+              scatters_      ? "scatter"
+              : assign_ >= 0 ? "assign"
+                             : "map",
+              kernels::expand("map.wgsl", vars));
     c_.plan.steps.push_back(std::move(step));
   }
 
@@ -183,6 +196,8 @@ class MapLowering {
         stores += space_.emit_word_store(o, "unit * 4u", "raw" + std::to_string(packed));
         result += (packed ? ", " : "") + encode(k_, t, name, 1);
         ++packed;
+      } else if (assigned && scatters_) {
+        space_.emit_scatter(o, name, space_.emit(position_.value, position_.layout));
       } else {
         space_.emit_store(o, name);
       }
@@ -198,7 +213,8 @@ class MapLowering {
   KernelCode k_;
   SpaceCode space_;
   int assign_ = -1, copied_ = -1;
-  Operand source_;
+  bool scatters_ = false;
+  Operand source_, position_;
   std::vector<std::pair<int, int>> over_;  // output, value whose buffer it takes
   int width_ = 1;
   bool quad_ = false, by_rows_ = false, first_ = true;

@@ -20,7 +20,9 @@ enum class NodeKind : uint8_t {
   fill,     // every element is `bits`
   iota,     // 1-D: start + i * step, both as bits of the dtype
   random,   // uint32: word i of the Philox counter that begins at `step`, by the key `bits`
-  map,      // elementwise operation `op`
+  map,      // elementwise operation `op`; a gather reads inputs[0] at `layout` over its own index,
+            // moved by inputs[1] elements, which lie from `bits` to `step`; of a checked index
+            // `bits` is the axis's size
   view,     // reads inputs[0], a pending node, through `layout` over its row-major index
   reduce,   // over `axes` of inputs[0]; the axes are gone from `shape`
   softmax,  // over the last axis, or its logarithm
@@ -29,7 +31,9 @@ enum class NodeKind : uint8_t {
   matmul,   // inputs [batch.., rows.., shared..] and [batch.., shared.., columns..]; batches
             // broadcast
   assign,  // inputs[0] with the elements at `layout` (over inputs[1]'s shape) replaced by inputs[1]
-  failed,  // its computation raised `error`
+  scatter,  // inputs[0] with inputs[1] put at `layout` over its index, moved by inputs[2] elements;
+            // what moves beyond `step` is left out
+  failed,   // its computation raised `error`
 };
 
 enum class ReduceOp : uint8_t {
@@ -48,6 +52,10 @@ const char* reduce_name(ReduceOp op);
 /// The dtype that reducing elements of dtype `input` gives.
 DType reduced_dtype(ReduceOp op, DType input);
 
+/// What a scatter does with an element and one that is there: all but `store` are atomic, on 32-bit
+/// integers.
+enum class ScatterOp : uint8_t { store, add, max, min };
+
 /// Over how many dimensions the indexes of a matrix product run: one each in the plain case.
 struct ProductRanks {
   uint8_t rows = 1, columns = 1, shared = 1;
@@ -58,6 +66,14 @@ struct SortForm {
   bool descending = false;
   bool places = false;   // the result is where elements were, in int32, not the elements
   uint8_t key_bits = 0;  // of the integers, none of them negative; 0: all that the dtype has
+};
+
+/// Where an index is used, as errors name it.
+struct IndexSite {
+  std::string op;
+  int axis = 0;
+  int64_t size = 0;  // of that axis
+  bool operator==(const IndexSite&) const = default;
 };
 
 struct Node;
@@ -71,19 +87,22 @@ struct Node : RefCounted {
   uint8_t arity = 0;
   bool logarithm = false;  // softmax
   SortForm sort;
+  ScatterOp scatter = ScatterOp::store;
   bool deferred = false;  // held, but cheaper to keep than to compute: not a root any more
   std::atomic<uint32_t> handles{0};  // live tensors of this node (a part of refs)
   uint32_t readers = 0;              // pending nodes that read it [engine lock]
   Dims shape;
-  Layout layout;                // leaf, view, assign
+  Layout layout;                // leaf, view, assign, scatter, gather
   uint32_t axes = 0;            // reduce: bit mask of the input's axes
   uint32_t stream = 0;          // random: the counter's third word
   ProductRanks ranks;           // matmul
-  uint64_t bits = 0, step = 0;  // fill, iota: in the compute form; random: key and counter
+  uint64_t bits = 0, step = 0;  // fill, iota: in the compute form; random: key and counter; see
+                                // gather, scatter
   NodeRef inputs[3];
   rt::BufferRef buffer;  // leaf
   Engine* engine = nullptr;
   std::shared_ptr<Error> error;         // failed
+  std::shared_ptr<IndexSite> site;      // a checked index: what its errors name
   std::shared_ptr<std::string> origin;  // debug: the Python line that made it
 
   // Position in the engine's list of pending nodes, or of small results.

@@ -20,6 +20,8 @@ constexpr OpInfo kOps[] = {
 #undef ROW
     {"astype", "x", 1, Rule::same, {"", "", "", ""}, "", "", "", ""},
     {"copy", "x", 1, Rule::same, {"$0", "$0", "$0", "$0"}, "", "", "", ""},
+    {"index", "i, faults", 2, Rule::same, {"", "", "", ""}, "", "", "", ""},
+    {"gather", "x, i", 2, Rule::same, {"", "", "", ""}, "", "", "", ""},
     {"unit", "", 2, Rule::same, {"", "", "@unit($0, $1)", ""}, "", "", "", ""},
     {"unit", "", 2, Rule::same, {"", "", "@unit64($0, $1)", ""}, "", "", "", ""},
     {"minus_log", "", 1, Rule::same, {"", "", "@minus_log($0)", ""}, "", "", "", ""},

@@ -12,8 +12,10 @@ enum class OpId : uint16_t {
 #include "graph/elementwise.def"
 #undef ROW
   // Not in the table: no function of their own name.
-  cast,  // to the node's dtype
-  copy,  // identity that makes a dense result
+  cast,     // to the node's dtype
+  copy,     // identity that makes a dense result
+  checked,  // an index along an axis, counted from its start; what is out of range is recorded
+  gather,   // elements of inputs[0], which is in memory, at inputs[1]
   // Of random words (shaders/lib/random.wgsl).
   unit,         // the upper bits of a word, the lower `shift` dropped, as a float32 in [0, 1)
   unit64,       // 53 bits of two words as a float64 in [0, 1)

@@ -57,7 +57,7 @@ struct FlushGraph {
 
 /// A parameter word filled at execution.
 struct Patch {
-  enum Source : uint8_t { offset, bits, bits_high, step, step_high, window } source;
+  enum Source : uint8_t { offset, bits, bits_high, step, step_high, window, fault_slot } source;
   uint16_t word;  // in Step::params
   int value;      // whose leaf offset (added to the word) or scalar bits; window: the binding whose
                   // first element counts

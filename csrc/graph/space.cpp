@@ -27,16 +27,23 @@ void SpaceCode::collect(int value, const Layout& layout) {
       if (v.first == value && v.second == layout) return;
     visited_.push_back({value, layout});
     const FlushNode& f = k_.g.nodes[static_cast<size_t>(value)];
-    for (const Operand& o : f.operands) {
+    for (size_t i = 0; i < f.operands.size(); ++i) {
+      const Operand& o = f.operands[i];
       auto l = compose(full_, layout, n.shape, o.layout);
       if (!l) internal_error("fused through a view that does not compose");
-      collect(o.value, *l);
+      if (n.op == OpId::gather && i == 0)
+        collect_gathered(n, o.value, *l);
+      else if (n.op == OpId::checked && i == 1)
+        checks_ = true;
+      else
+        collect(o.value, *l);
     }
     return;
   }
   if (n.kind == NodeKind::fill && !leaf) return;
   for (size_t i = 0; i < accesses_.size(); ++i)
-    if (accesses_[i].value == value && !accesses_[i].write && originals_[i] == layout) return;
+    if (accesses_[i].value == value && accesses_[i].is_plain_read() && originals_[i] == layout)
+      return;
   accesses_.push_back({value, layout, false});
   originals_.push_back(layout);
 }
@@ -48,6 +55,11 @@ void SpaceCode::add_write(int value, const Layout& layout) {
   }
   accesses_.push_back({value, layout, true});
   originals_.push_back(layout);
+}
+
+void SpaceCode::add_scatter(int value, const Layout& layout, int64_t last) {
+  add_write(value, layout);
+  accesses_.back().span = Reach{0, last};
 }
 
 void SpaceCode::collapse(const std::vector<std::string>& vars, const std::vector<int>& bounds) {
@@ -102,6 +114,7 @@ Reach SpaceCode::reach(const Access& a, const Part& part) const {
       strides.push_back(a.layout.strides[d]);
     out.add(reach_of(sizes(static_cast<int>(i)), strides, part[i]));
   }
+  if (a.span) out.add(*a.span);
   return out;
 }
 
@@ -142,7 +155,8 @@ bool SpaceCode::can_vectorize(int axis, bool overrun, bool gather) const {
   bool whole = shape_[lane] % 4 == 0;
   if (!whole && !(overrun && shape_.size() == 1)) return false;
   for (const Access& a : accesses_) {
-    if (is_computed(a)) continue;
+    if (a.write && a.span) return false;
+    if (is_computed(a) || a.span) continue;
     int64_t s = a.layout.strides[lane];
     if (s == 0 && !a.write) continue;
     if (s == 1 && aligned(a, lane)) continue;
@@ -155,7 +169,7 @@ void SpaceCode::set_width(int width, int lane_axis) {
   width_ = width;
   lane_axis_ = lane_axis;
   for (const Access& a : accesses_) {
-    if (is_computed(a)) continue;
+    if (is_computed(a) || a.span) continue;
     int lane = lane_dim(lane_axis_);
     bool vec = width == 4 && lane >= 0 && a.layout.strides[lane] == 1 && aligned(a, lane);
     k_.want_vec4(a.value, vec);
@@ -174,7 +188,7 @@ bool SpaceCode::same_place(int value, int output) const {
               k_.g.leaf_buffer[static_cast<size_t>(a.value) - first];
     }
     if (!alias) continue;
-    if (read) return false;
+    if (read || a.span) return false;
     read = &a;
   }
   if (!read || !write || read->value != value || !(read->layout == write->layout)) return false;

@@ -175,7 +175,9 @@ rt::ReadbackRef to_host(const Tensor& t) {
   rt::Lock lock = t.engine().lock();
   rt::Device& device = t.engine().device();
   rt::ReadbackRef r = t.engine().read(t.node());
+  auto faults = t.engine().faults().take(device);
   device.read_wait(*r, lock);
+  if (faults) faults->check(device, lock);
   return r;
 }
 

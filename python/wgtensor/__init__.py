@@ -118,6 +118,10 @@ from wgtensor._grids import (  # noqa: E402
     tril,
     triu,
 )
+from wgtensor._indexing import (  # noqa: E402
+    take,
+    take_along_axis,
+)
 from wgtensor._info import NamespaceInfo as __array_namespace_info__  # noqa: E402, N813
 from wgtensor._manipulation import (  # noqa: E402
     array_split,
@@ -319,6 +323,8 @@ __all__ = [
     "sum",
     "swapaxes",
     "synchronize",
+    "take",
+    "take_along_axis",
     "tensordot",
     "tile",
     "trace",

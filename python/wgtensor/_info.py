@@ -17,7 +17,7 @@ class NamespaceInfo:
     def capabilities(self) -> dict[str, bool | int]:
         """'boolean indexing', 'data-dependent shapes' (nonzero has one), 'max dimensions'."""
         return {
-            "boolean indexing": False,
+            "boolean indexing": True,
             "data-dependent shapes": True,
             "max dimensions": _MOST_DIMENSIONS,
         }

@@ -1,0 +1,312 @@
+#include "tensor/advanced.h"
+
+#include <algorithm>
+
+#include "tensor/scatter.h"
+
+namespace wgt {
+
+using graph::OpId;
+using graph::Reach;
+using graph::ScatterOp;
+
+bool is_basic(const std::vector<KeyItem>& key) {
+  return std::all_of(key.begin(), key.end(), [](const KeyItem& k) {
+    return k.what != KeyItem::indices && k.what != KeyItem::mask;
+  });
+}
+
+std::vector<IndexItem> basic_items(const std::vector<KeyItem>& key) {
+  std::vector<IndexItem> items;
+  for (const KeyItem& k : key)
+    if (k.what != KeyItem::gap) items.push_back(k.item);
+  return items;
+}
+
+namespace {
+
+bool is_integer_item(const KeyItem& k) {
+  return k.what == KeyItem::basic && k.item.what == IndexItem::integer;
+}
+
+// The basic part of a key makes a region of the tensor; arrays index axes of that.
+struct Resolved {
+  std::vector<IndexItem> basic;
+  Indices indices;  // for each axis of the region
+  int at = 0;       // of the dimensions of the indices, among the axes without
+};
+
+// Beside arrays integers count as some: NumPy puts the dimensions of the indices where those stand
+// together, and in front where they do not.
+int place_of(const std::vector<KeyItem>& key) {
+  int before = 0, state = 0;  // no array yet, among arrays, behind them
+  for (const KeyItem& k : key) {
+    bool array = k.what == KeyItem::indices || k.what == KeyItem::mask || is_integer_item(k);
+    if (array && state == 2) return 0;
+    if (array) state = 1;
+    if (!array && state == 1) state = 2;
+    if (!array && state == 0 && k.what != KeyItem::gap) ++before;
+  }
+  return before;
+}
+
+IndexItem whole_axis(int64_t size) {
+  return {IndexItem::slice, 0, 1, size};
+}
+
+void add_mask(Resolved& r, const Tensor& mask) {
+  bool scalar = mask.rank() == 0;  // a new axis, once or not at all
+  for (int d = 0; d < mask.rank(); ++d) r.basic.push_back(whole_axis(mask.shape()[d]));
+  if (scalar) r.basic.push_back({IndexItem::newaxis, 0, 1, 1});
+  for (Tensor& i : places_of_true(scalar ? reshape(mask, Dims{1}) : mask))
+    r.indices.push_back(AxisIndex{std::move(i), IndexMode::trusted});
+}
+
+Resolved resolve(const std::vector<KeyItem>& key) {
+  Resolved r;
+  r.at = place_of(key);
+  for (const KeyItem& k : key) {
+    if (k.what == KeyItem::gap) continue;
+    if (k.what == KeyItem::mask) {
+      add_mask(r, k.tensor);
+      continue;
+    }
+    r.basic.push_back(k.item);
+    if (is_integer_item(k)) continue;
+    if (k.what == KeyItem::indices)
+      r.indices.push_back(AxisIndex{k.tensor, k.mode});
+    else
+      r.indices.push_back(std::nullopt);
+  }
+  return r;
+}
+
+// The axes of a region that indices select from, and where in it those of other values lie.
+Dims indexed_sizes(const Dims& region, const Indices& indices) {
+  Dims sizes;
+  for (int d = 0; d < region.size(); ++d)
+    if (indices[static_cast<size_t>(d)]) sizes.push_back(region[d]);
+  return sizes;
+}
+
+// Strides for each axis of the region: the given ones for those with indices.
+Dims spread(const Dims& strides, const Indices& indices) {
+  Dims out;
+  int next = 0;
+  for (const auto& i : indices) out.push_back(i ? strides[next++] : 0);
+  return out;
+}
+
+std::vector<int64_t> free_axes(const Indices& indices) {
+  std::vector<int64_t> axes;
+  for (size_t d = 0; d < indices.size(); ++d)
+    if (!indices[d]) axes.push_back(static_cast<int64_t>(d));
+  return axes;
+}
+
+// A value as the tensor's dtype has it, without leading dimensions of 1 that `shape` lacks.
+Tensor fitted_value(const Tensor& t, const Operand& value, const Dims& shape, const char* op) {
+  Tensor v = std::holds_alternative<Tensor>(value)
+                 ? astype(std::get<Tensor>(value), t.dtype())
+                 : full(t.engine(), Dims(), std::get<Scalar>(value), t.dtype(), op);
+  if (&v.engine() != &t.engine())
+    raise(ErrorKind::device_mismatch, std::string("[") + op + "] the tensor is on " +
+                                          t.engine().name() + ", the value on " +
+                                          v.engine().name());
+  while (v.rank() > shape.size() && v.shape()[0] == 1) v = squeeze(v, std::vector<int64_t>{0});
+  bool fits = v.rank() <= shape.size();
+  for (int d = 1; fits && d <= v.rank(); ++d) {
+    int64_t size = v.shape()[v.rank() - d];
+    fits = size == 1 || size == shape[shape.size() - d];
+  }
+  if (!fits)
+    raise(ErrorKind::shape, std::string("[") + op + "] a value of shape " + to_string(v.shape()) +
+                                " does not fit the shape " + to_string(shape) + " of what is set");
+  return v;
+}
+
+// Who writes where: a slot for each element of the indexed axes, with the last place in the
+// broadcast indices that leads there, counted from 1; 0 for none.
+struct Winners {
+  Tensor slots;    // uint32, of the sizes of the indexed axes
+  Tensor claims;   // places in the indices from 1, of their shape
+  Tensor slot_of;  // the slot that each of them leads to
+};
+
+Winners winners_of(const Dims& region, const Indices& indices, graph::Engine& e, const char* op) {
+  Dims sizes = indexed_sizes(region, indices);
+  Position p = position_of(region, indices, spread(contiguous_strides(sizes), indices), op);
+  Winners w;
+  w.slot_of = p.element;
+  int64_t n = numel(p.shape);
+  w.claims = reshape(arange(e, 1, static_cast<double>(n) + 1, 1, DType::uint32), p.shape);
+  Tensor none = full(e, sizes, number(0), DType::uint32, op);
+  w.slots =
+      scatter(ScatterOp::max, none, w.claims, w.slot_of, Dims(p.shape.size(), 0), numel(sizes) - 1);
+  return w;
+}
+
+// The value that each slot's winner has, over the region. `values` are of the shape that reading
+// the indices would give.
+Tensor won_values(const Tensor& values, const Tensor& slots, const Dims& region,
+                  const Indices& indices, const Dims& common, int at) {
+  Layout from = layout_of(values);
+  Dims strides, inner, inner_strides;
+  int rest = 0;
+  for (int d = 0; d < common.size(); ++d) {
+    inner.push_back(common[d]);
+    inner_strides.push_back(from.strides[at + d]);
+  }
+  for (int d = 0; d < region.size(); ++d) {
+    bool indexed = indices[static_cast<size_t>(d)].has_value();
+    int own = rest < at ? rest : rest + common.size();
+    strides.push_back(indexed ? 0 : from.strides[own]);
+    rest += !indexed;
+  }
+  Scalar one = number(1);
+  Tensor place = elementwise(OpId::subtract, {elementwise(OpId::maximum, {slots, one}), one});
+  // Row-major places in the indices to elements, dimension by dimension where strides force it.
+  std::optional<Tensor> element;
+  Reach span;
+  auto add = [&](const Tensor& along, int64_t size, int64_t stride) {
+    if (stride == 0 || size == 1) return;
+    Tensor moved = elementwise(OpId::multiply, {along, number(static_cast<uint32_t>(stride))});
+    element = element ? elementwise(OpId::add, {*element, moved}) : moved;
+    int64_t far = (size - 1) * stride;
+    span.add({std::min<int64_t>(far, 0), std::max<int64_t>(far, 0)});
+  };
+  if (auto one_stride = reshape_strides(inner, inner_strides, Dims{numel(inner)})) {
+    add(place, numel(inner), (*one_stride)[0]);
+  } else {
+    int64_t step = numel(inner);
+    for (int d = 0; d < inner.size(); ++d) {
+      step /= inner[d];
+      Tensor along = elementwise(OpId::floor_divide, {place, number(step)});
+      if (d > 0) along = elementwise(OpId::remainder, {along, number(inner[d])});
+      add(along, inner[d], inner_strides[d]);
+    }
+  }
+  Tensor moved = element ? *element : elementwise(OpId::multiply, {place, number(0)});
+  return gather(values, region, strides, moved, span);
+}
+
+// Every element of the region chooses between its winner's value and its own.
+Tensor set_by_choice(const Tensor& region, const Resolved& key, const Tensor& values,
+                     const Winners& w, const Dims& common) {
+  std::vector<int64_t> free = free_axes(key.indices);
+  Tensor slots = free.empty() ? w.slots : expand_dims(w.slots, free);
+  Tensor mine = elementwise(OpId::greater, {slots, number(0)});
+  Tensor won = values.size() == 1
+                   ? reshape(values, Dims())
+                   : won_values(values, slots, region.shape(), key.indices, common, key.at);
+  return elementwise(OpId::where, {mine, won, region});
+}
+
+// Winners alone write, into a dense tensor. Items fill whole words.
+Tensor set_by_writing(const Tensor& t, const Resolved& key, const Tensor& values, const Winners& w,
+                      const Dims& region, const char* op) {
+  // How the region lies in the dense tensor.
+  Dims shape, strides;
+  int64_t offset = 0;
+  int axis = 0;
+  Dims dense = contiguous_strides(t.shape());
+  for (const IndexItem& i : key.basic) {
+    if (i.what == IndexItem::newaxis) {
+      strides.push_back(0);
+      continue;
+    }
+    int64_t stride = dense[axis++];
+    offset += i.start * stride;
+    if (i.what == IndexItem::slice) strides.push_back(stride * i.step);
+  }
+  Position p = position_of(region, key.indices, strides, op);
+  Gathered g = gathered(region, strides, key.indices, p.shape, key.at, op);
+  Tensor kept = take(reshape(w.slots, Dims{w.slots.size()}), w.slot_of, 0, IndexMode::trusted, op);
+  Tensor wins = elementwise(OpId::equal, {kept, w.claims});
+  Tensor place = elementwise(
+      OpId::where, {wins, elementwise(OpId::add, {p.element, number(offset)}), number(kNowhere)});
+  return scatter(ScatterOp::store, t, broadcast_to(values, g.shape),
+                 before_rest(place, key.indices, key.at), g.strides, p.span.last + offset);
+}
+
+bool is_whole(const std::vector<IndexItem>& items, const Dims& shape) {
+  if (static_cast<int>(items.size()) != shape.size()) return false;
+  for (int d = 0; d < shape.size(); ++d) {
+    const IndexItem& i = items[static_cast<size_t>(d)];
+    if (i.what != IndexItem::slice || i.step != 1 || i.length != shape[d]) return false;
+  }
+  return true;
+}
+
+Tensor put_back(const Tensor& t, const std::vector<IndexItem>& basic, const Tensor& region) {
+  return is_whole(basic, t.shape()) ? region : index_assign(t, basic, region);
+}
+
+// A value that all that a mask selects shares takes no count: nothing where it has its own elements
+// for each.
+std::optional<Tensor> set_by_mask(const Tensor& t, const std::vector<KeyItem>& key,
+                                  const Operand& value, const char* op) {
+  const KeyItem* only = nullptr;
+  for (const KeyItem& k : key) {
+    if (k.what == KeyItem::gap || (k.what == KeyItem::basic && !is_integer_item(k))) continue;
+    if (only || k.what != KeyItem::mask || k.tensor.rank() == 0) return std::nullopt;
+    only = &k;
+  }
+  const Tensor& mask = only->tensor;
+  std::vector<IndexItem> basic;
+  Dims selected;  // what the key selects, with one place for the mask's elements
+  int behind = 0;
+  bool seen = false;
+  for (const KeyItem& k : key) {
+    if (&k == only) {
+      seen = true;
+      for (int64_t n : mask.shape()) basic.push_back(whole_axis(n));
+      selected.push_back(1);
+    } else if (k.what != KeyItem::gap) {
+      basic.push_back(k.item);
+      selected.push_back(k.item.length);
+      behind += seen;
+    }
+  }
+  Tensor v = std::holds_alternative<Tensor>(value)
+                 ? std::get<Tensor>(value)
+                 : full(t.engine(), Dims(), std::get<Scalar>(value), t.dtype(), op);
+  while (v.rank() > selected.size() && v.shape()[0] == 1) v = squeeze(v, std::vector<int64_t>{0});
+  int along = v.rank() - 1 - behind;  // the dimension of v that meets the mask's elements
+  if (along >= 0 && v.shape()[along] != 1) return std::nullopt;
+  v = fitted_value(t, v, selected, op);
+  for (int extra = 1; along >= 0 && extra < mask.rank(); ++extra)
+    v = expand_dims(v, {v.rank() - behind});
+  Tensor region = index(t, basic);
+  if (region.size() == 0) return t;
+  std::vector<int64_t> axes;
+  for (int d = 0; d < behind; ++d) axes.push_back(mask.rank() + d);
+  Tensor where = axes.empty() ? mask : expand_dims(mask, axes);
+  return put_back(t, basic, elementwise(OpId::where, {where, v, region}));
+}
+
+}  // namespace
+
+Tensor advanced_index(const Tensor& t, const std::vector<KeyItem>& key, const char* op) {
+  Resolved r = resolve(key);
+  return gather(index(t, r.basic), r.indices, r.at, op);
+}
+
+Tensor advanced_assign(const Tensor& t, const std::vector<KeyItem>& key, const Operand& value,
+                       const char* op) {
+  if (auto done = set_by_mask(t, key, value, op)) return *done;
+  Resolved r = resolve(key);
+  Tensor region = index(t, r.basic);
+  Dims common = broadcast_indices(r.indices, op);
+  Dims selected =
+      gathered(region.shape(), Dims(region.rank(), 0), r.indices, common, r.at, op).shape;
+  Tensor v = fitted_value(t, value, selected, op);
+  if (numel(selected) == 0) return t;
+  Winners w = winners_of(region.shape(), r.indices, t.engine(), op);
+  Tensor values = v.size() == 1 ? v : broadcast_to(v, selected);
+  bool sparse = numel(common) * 2 <= w.slots.size();
+  if (sparse && !is_packed(t.dtype())) return set_by_writing(t, r, values, w, region.shape(), op);
+  return put_back(t, r.basic, set_by_choice(region, r, values, w, common));
+}
+
+}  // namespace wgt
