@@ -14,7 +14,7 @@ namespace {
 
 struct Row {
   std::string name, parameters, rule, wgsl[4];  // float, int, uint, bool
-  std::string numpy, domain, dunder, doc;
+  std::string numpy, domain, dunder, doc, gradient;
   size_t arity() const {
     return 1 + static_cast<size_t>(std::count(parameters.begin(), parameters.end(), ','));
   }
@@ -27,8 +27,8 @@ struct Row {
 };
 
 const std::vector<Row> kRows = {
-#define ROW(name, parameters, rule, f, i, u, b, numpy, domain, dunder, doc) \
-  {#name, parameters, #rule, {f, i, u, b}, numpy, domain, dunder, doc},
+#define ROW(name, parameters, rule, f, i, u, b, numpy, domain, dunder, doc, ...) \
+  {#name, parameters, #rule, {f, i, u, b}, numpy, domain, dunder, doc, #__VA_ARGS__},
 #include "graph/elementwise.def"
 #undef ROW
 };
@@ -116,7 +116,11 @@ std::string python() {
     o << "    (" << literal(r.name) << ", " << r.arity() << ", " << literal(r.parameters) << ", "
       << literal(r.rule) << ", " << literal(r.kinds()) << ", " << literal(r.numpy) << ", "
       << literal(r.domain) << ", " << literal(r.dunder) << ", " << literal(r.doc) << "),\n";
-  o << ")\n\nUFUNCS: dict[str, Callable[..., Tensor]] = {\n";
+  o << ")\n\n#: rules of the differentiable rows, as the table has them\nGRADIENTS: dict[str, str] = {\n";
+  for (const Row& r : kRows)
+    if (!r.gradient.empty() && r.gradient != "NO_GRAD")
+      o << "    " << literal(r.name) << ": " << literal(r.gradient) << ",\n";
+  o << "}\n\nUFUNCS: dict[str, Callable[..., Tensor]] = {\n";
   for (const Row& r : kRows)
     if (!ufunc(r).empty()) o << "    " << literal(ufunc(r)) << ": " << r.name << ",\n";
   o << "}\n\n#: other names of the functions\n";

@@ -15,6 +15,7 @@ enum class ErrorKind {
   value,
   type,
   overflow,
+  runtime,
   device_not_found,
   device_mismatch,
   out_of_memory,

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tensor/tensor.h"
+#include "tensor/autograd.h"
 
 namespace wgt::bind {
 
@@ -23,6 +23,7 @@ void init_gather(py::module_& m);
 void init_operators(py::module_& m, py::class_<Tensor>& t);
 void init_indexing(py::class_<Tensor>& t);
 void init_dlpack(py::module_& m);
+void init_autograd(py::module_& m, py::class_<Tensor>& t);
 void init_host(py::module_& m, py::class_<Tensor>& t);
 
 /// A device as Python sees it: an adapter whose logical device is made at first use.
@@ -90,10 +91,11 @@ decltype(auto) unlocked(F&& f) {
 }
 
 /// Moves a handle to what f makes of its value: as one step, also where other threads move it too.
+/// Raises, naming `op`, for a leaf whose changes gradients would miss.
 template <class F>
-void move_handle(Tensor& handle, F&& f) {
+void move_handle(const char* op, Tensor& handle, F&& f) {
   for (;;) {
-    Tensor before = handle, after = f(before);
+    Tensor before = handle, after = autograd::moved(op, before, f(before));
     if (handle.node() != before.node()) continue;
     handle = std::move(after);
     return;

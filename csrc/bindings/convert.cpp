@@ -151,6 +151,8 @@ static std::string python_line() {
 }
 
 Tensor made(Tensor t) {
+  if (autograd::anomaly_mode && t.variable() && t.variable()->fn && !t.variable()->fn->origin)
+    t.variable()->fn->origin = std::make_shared<std::string>(python_line());
   if (settings().debug && t.node()) {
     if (std::string line = python_line(); !line.empty()) {
       auto where = std::make_shared<std::string>(std::move(line));

@@ -53,6 +53,9 @@ void raise_python(const Error& e) {
     case ErrorKind::overflow:
       PyErr_SetString(PyExc_OverflowError, e.what());
       return;
+    case ErrorKind::runtime:
+      PyErr_SetString(PyExc_RuntimeError, e.what());
+      return;
     default:
       break;
   }

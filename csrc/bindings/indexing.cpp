@@ -244,7 +244,7 @@ void init_indexing(py::class_<Tensor>& t) {
     if (!v)
       raise(ErrorKind::type, "[setitem] cannot use a value of type " +
                                  py::cast<std::string>(py::type::of(value).attr("__name__")));
-    move_handle(self, [&](const Tensor& before) {
+    move_handle("setitem", self, [&](const Tensor& before) {
       return made(unlocked([&] {
         return is_basic(items) ? index_assign(before, basic_items(items), *v)
                                : advanced_assign(before, items, *v, "setitem");

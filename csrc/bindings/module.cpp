@@ -59,6 +59,7 @@ PYBIND11_MODULE(_core, m) {
   init_gather(m);
   init_operators(m, tensor);
   init_indexing(tensor);
+  init_autograd(m, tensor);
   init_host(m, tensor);
   init_dlpack(m);
   m.def("settings", &setting_rows,

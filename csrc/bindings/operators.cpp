@@ -93,7 +93,7 @@ py::object in_place(OpId op, py::object self, py::handle other) {
   const char* name = graph::op_info(op).name;
   auto o = to_operand(name, other, &t.engine());
   if (!o) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
-  move_handle(t, [&](const Tensor& before) {
+  move_handle(name, t, [&](const Tensor& before) {
     Operand args[2] = {before, *o};
     Tensor r = run(op, args);
     if (!(r.shape() == before.shape()))
@@ -171,7 +171,7 @@ void init_operators(py::module_& m, py::class_<Tensor>& t) {
       "__imatmul__",
       [](py::object self, py::handle o) -> py::object {
         py::object r;
-        move_handle(py::cast<Tensor&>(self), [&](const Tensor& before) {
+        move_handle("matmul", py::cast<Tensor&>(self), [&](const Tensor& before) {
           r = matmul_operator(before, o, false);
           return py::isinstance<Tensor>(r) ? py::cast<Tensor&>(r) : before;
         });

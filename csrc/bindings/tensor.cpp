@@ -97,10 +97,17 @@ void init_views(py::class_<Tensor>& t) {
       "The diagonals of the planes of two axes, as a last axis; a view.");
   t.def(
       "copy", [](Tensor s) { return made(unlocked([&] { return copy(s); })); }, "A dense copy.");
-  t.def("__copy__", [](const Tensor& s) { return s; });
+  t.def("__copy__", [](const Tensor& s) {
+    bool leaf = s.variable() && s.variable()->is_leaf();
+    return leaf ? autograd::leaf(s.detached(), s.requires_grad()) : s;
+  });
   t.def(
-      "_assign", [](Tensor& s, const Tensor& o) { s = o; }, py::arg("other"),
-      "Moves the handle to another value.");
+      "_assign",
+      [](Tensor& s, const Tensor& o) {
+        autograd::check_out(s, o);
+        s = autograd::moved("out", s, o);
+      },
+      py::arg("other"), "Moves the handle to another value.");
 }
 
 void init_reductions(py::class_<Tensor>& t) {

@@ -14,7 +14,7 @@ constexpr int count(std::string_view parameters) {
   return n;
 }
 constexpr OpInfo kOps[] = {
-#define ROW(name, parameters, rule, f, i, u, b, numpy, domain, dunder, doc) \
+#define ROW(name, parameters, rule, f, i, u, b, numpy, domain, dunder, doc, ...) \
   {#name, parameters, count(parameters), Rule::rule, {b, i, u, f}, numpy, domain, dunder, doc},
 #include "graph/elementwise.def"
 #undef ROW

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "tensor/tensor.h"
+#include "tensor/autograd.h"
+#include "tensor/gradients.h"
 
 namespace wgt {
 
@@ -92,6 +93,7 @@ Tensor contract_same(const Tensor& a, const Tensor& b, ProductRanks ranks, const
 }  // namespace
 
 Tensor contract(const Tensor& a0, const Tensor& b0, ProductRanks ranks, const char* op) {
+  if (autograd::recording(a0, b0)) return gradients::contract(a0, b0, ranks, op);
   std::string name = std::string("[") + op + "] ";
   if (&a0.engine() != &b0.engine())
     raise(ErrorKind::device_mismatch, name + "operands are on " + a0.engine().name() + " and " +

@@ -2,7 +2,8 @@
 #include <cmath>
 #include <limits>
 
-#include "tensor/tensor.h"
+#include "tensor/autograd.h"
+#include "tensor/gradients.h"
 
 namespace wgt {
 
@@ -163,23 +164,30 @@ Tensor make_node(OpId op, std::span<const Operand> args, const Prepared& p) {
 Tensor elementwise(OpId op, std::span<const Operand> args, graph::Engine* engine_of_scalars) {
   Prepared p = prepare(op, args, engine_of_scalars);
   rt::Lock lock = p.engine->lock();
-  return make_node(op, args, p);
+  Tensor r = make_node(op, args, p);
+  lock.unlock();
+  return autograd::recording(args) ? gradients::elementwise(op, args, r) : r;
 }
 
 Tensor try_elementwise(OpId op, std::span<const Operand> args) {
   Prepared p = prepare(op, args, nullptr);
   rt::Lock lock = p.engine->try_lock_for_node();
-  return lock ? make_node(op, args, p) : Tensor();
+  if (!lock) return Tensor();
+  Tensor r = make_node(op, args, p);
+  lock.unlock();
+  return autograd::recording(args) ? gradients::elementwise(op, args, r) : r;
 }
 
 Tensor astype(const Tensor& t, DType dtype) {
   if (t.dtype() == dtype) return t;
+  if (autograd::recording(t)) return gradients::astype(t, dtype);
   rt::Lock lock = t.engine().lock();
   if (t.size() == 0) return Tensor(t.engine().fill(dtype, t.shape(), 0));
   return Tensor(cast_node(t.engine(), t.node(), dtype));
 }
 
 Tensor copy(const Tensor& t) {
+  if (autograd::recording(t)) return gradients::copy(t);
   rt::Lock lock = t.engine().lock();
   if (t.size() == 0) return Tensor(t.engine().fill(t.dtype(), t.shape(), 0));
   return Tensor(t.engine().map(OpId::copy, t.dtype(), t.shape(), &t.node(), 1));

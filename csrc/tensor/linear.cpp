@@ -2,7 +2,8 @@
 #include <algorithm>
 
 #include "base/settings.h"
-#include "tensor/tensor.h"
+#include "tensor/autograd.h"
+#include "tensor/gradients.h"
 
 namespace wgt {
 
@@ -129,6 +130,7 @@ Tensor product_of(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 Tensor matmul(const Tensor& a0, const Tensor& b0) {
+  if (autograd::recording(a0, b0)) return gradients::matmul(a0, b0);
   if (&a0.engine() != &b0.engine())
     raise(ErrorKind::device_mismatch, "[matmul] operands are on " + a0.engine().name() + " and " +
                                           b0.engine().name() + ": move one of them");

@@ -2,7 +2,8 @@
 // straight to its place of one buffer.
 #include <algorithm>
 
-#include "tensor/tensor.h"
+#include "tensor/autograd.h"
+#include "tensor/gradients.h"
 
 namespace wgt {
 
@@ -42,6 +43,9 @@ Tensor place_unpacked(Engine& e, const Dims& shape, DType dtype, std::vector<Pie
 
 Tensor place(Engine& e, const Dims& shape, DType dtype, const std::vector<Piece>& pieces,
              const std::optional<Scalar>& fill, const char* op) {
+  auto recorded = [](const Piece& p) { return autograd::recording(p.value); };
+  if (std::any_of(pieces.begin(), pieces.end(), recorded))
+    return gradients::place(e, shape, dtype, pieces, fill, op);
   if (is_packed(dtype) && !pieces.empty()) return place_unpacked(e, shape, dtype, pieces, fill, op);
   Tensor out = fill ? full(e, shape, *fill, dtype, op) : empty(e, shape, dtype);
   for (const Piece& p : pieces) {
@@ -60,6 +64,8 @@ Tensor place(Engine& e, const Dims& shape, DType dtype, const std::vector<Piece>
 
 Tensor concat(const std::vector<Tensor>& parts, int64_t axis, const char* op) {
   if (parts.empty()) raise(ErrorKind::value, std::string("[") + op + "] needs a tensor or more");
+  if (std::any_of(parts.begin(), parts.end(), [](auto& t) { return autograd::recording(t); }))
+    return gradients::concat(parts, axis, op);
   const Tensor& first = parts.front();
   if (first.rank() == 0)
     raise(ErrorKind::shape, std::string("[") + op +

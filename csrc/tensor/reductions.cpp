@@ -4,7 +4,8 @@
 #include <limits>
 #include <string_view>
 
-#include "tensor/tensor.h"
+#include "tensor/autograd.h"
+#include "tensor/gradients.h"
 
 namespace wgt {
 
@@ -134,6 +135,7 @@ Tensor reduce_axes(const char* name, ReduceOp op, double empty, const Tensor& t,
 
 Tensor reduce(const char* name, const Tensor& t, const std::optional<std::vector<int64_t>>& axes,
               bool keepdims) {
+  if (autograd::recording(t)) return gradients::reduce(name, t, axes, keepdims);
   uint32_t mask = mask_of(name, axes, t.rank());
   Rule rule = rule_of(name);
   Tensor in = operand_of(rule, t);
@@ -155,6 +157,7 @@ Tensor reduce(const char* name, const Tensor& t, const std::optional<std::vector
 
 Tensor variance(const char* name, const Tensor& t, const std::optional<std::vector<int64_t>>& axes,
                 double correction, bool keepdims) {
+  if (autograd::recording(t)) return gradients::variance(name, t, axes, correction, keepdims);
   uint32_t mask = mask_of(name, axes, t.rank());
   Tensor in = as_float(t);
   double count = static_cast<double>(count_over(t, mask));
@@ -166,6 +169,7 @@ Tensor variance(const char* name, const Tensor& t, const std::optional<std::vect
   Tensor squares = reduce_axes(name, ReduceOp::deviations, 0, difference, mask);
   Tensor r =
       elementwise(OpId::divide, {squares, Scalar{Kind::f, std::max(count - correction, 0.0)}});
+  if (std::string_view(name) == "std") r = elementwise(OpId::sqrt, {r});
   r = narrowed(r, t);
   return keepdims ? with_kept_axes(r, t.shape(), mask) : r;
 }
@@ -205,6 +209,7 @@ Tensor softmax_of_rows(const Tensor& rows, bool logarithm) {
 }  // namespace
 
 Tensor softmax(const Tensor& t, int64_t axis, bool logarithm) {
+  if (autograd::recording(t)) return gradients::softmax(t, axis, logarithm);
   int a = normalize_axis(logarithm ? "log_softmax" : "softmax", axis, t.rank());
   Tensor in = as_float(t);
   if (in.size() == 0) return narrowed(in, t);

@@ -1,7 +1,8 @@
 // Cumulative sums, products and extrema.
 #include <string_view>
 
-#include "tensor/tensor.h"
+#include "tensor/autograd.h"
+#include "tensor/gradients.h"
 
 namespace wgt {
 
@@ -20,6 +21,7 @@ ReduceOp op_of(std::string_view name) {
 }  // namespace
 
 Tensor scan(const char* name, const Tensor& t0, std::optional<int64_t> axis, bool initial) {
+  if (autograd::recording(t0)) return gradients::scan(name, t0, axis, initial);
   Tensor t = t0.rank() == 0 ? reshape(t0, Dims{1}) : t0;
   if (!axis && t.rank() != 1)
     raise(ErrorKind::value, std::string("[") + name + "] of a tensor of shape " +

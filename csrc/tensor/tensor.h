@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/engine.h"
+#include "tensor/variable.h"
 
 namespace wgt {
 
@@ -23,8 +24,21 @@ class Tensor {
   int rank() const { return h_->shape.size(); }
   int64_t size() const { return numel(h_->shape); }
 
+  /// What the tape knows of it; null for most tensors.
+  autograd::Variable* variable() const { return variable_.get(); }
+  bool requires_grad() const { return variable_ && variable_->requires_grad; }
+  /// The same value with another place on the tape, or none.
+  Tensor with_variable(Ref<autograd::Variable> v) const {
+    Tensor t(*this);
+    t.variable_ = std::move(v);
+    return t;
+  }
+  Tensor detached() const { return with_variable({}); }
+  const Ref<autograd::Variable>& variable_ref() const { return variable_; }
+
  private:
   graph::Handle h_;
+  Ref<autograd::Variable> variable_;
 };
 
 /// A Python scalar: takes the dtype of the tensors it meets.
@@ -86,6 +100,18 @@ struct IndexItem {
 };
 /// Basic indexing with as many integers and slices as dimensions.
 Tensor index(const Tensor& t, const std::vector<IndexItem>& items);
+/// Shape of a view, and where its elements lie.
+struct Placed {
+  Dims shape;
+  Layout at;
+};
+/// An index into what `from` lays out; the diagonals of what it lays out in `shape`.
+Placed indexed(const Layout& from, const std::vector<IndexItem>& items);
+Placed diagonal_of(const Layout& from, const Dims& shape, int64_t offset, int64_t axis1,
+                   int64_t axis2);
+/// What a layout shows of the dense tensor, each element at most once. A copy comes first where `t`
+/// is not dense.
+Tensor strided(const Tensor& t, const Dims& shape, const Layout& layout);
 /// `length` places of one axis from `start` on.
 Tensor part_of(const Tensor& t, int axis, int64_t start, int64_t length);
 /// `t` with the axis and the last one swapped: its own inverse.
@@ -109,8 +135,8 @@ Tensor concat(const std::vector<Tensor>& parts, int64_t axis, const char* op);
 // has no value over no elements.
 Tensor reduce(const char* op, const Tensor& t, const std::optional<std::vector<int64_t>>& axes,
               bool keepdims);
-/// Sum of squared differences from the mean, over the number of elements less `correction`, or over
-/// 0 where that is less.
+/// "var": sum of squared differences from the mean, over the number of elements less `correction`,
+/// or over 0 where that is less; "std": its root.
 Tensor variance(const char* name, const Tensor& t, const std::optional<std::vector<int64_t>>& axes,
                 double correction, bool keepdims);
 Tensor softmax(const Tensor& t, int64_t axis, bool logarithm = false);

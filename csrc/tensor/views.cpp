@@ -1,7 +1,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tensor/tensor.h"
+#include "tensor/autograd.h"
+#include "tensor/gradients.h"
 
 namespace wgt {
 
@@ -29,31 +30,69 @@ int result_rank(const std::vector<IndexItem>& items) {
   return static_cast<int>(std::count_if(items.begin(), items.end(), kept));
 }
 
-// Shape and layout of a basic index into what `from` lays out.
-void apply_index(const Layout& from, const std::vector<IndexItem>& items, Dims& shape,
-                 Layout& layout) {
-  layout.offset = from.offset;
+}  // namespace
+
+Placed indexed(const Layout& from, const std::vector<IndexItem>& items) {
+  Placed p;
+  p.at.offset = from.offset;
   int d = 0;
   for (const IndexItem& i : items) {
     if (i.what == IndexItem::newaxis) {
-      shape.push_back(1);
-      layout.strides.push_back(0);
+      p.shape.push_back(1);
+      p.at.strides.push_back(0);
       continue;
     }
     int64_t stride = from.strides[d++];
-    if (i.length > 0 || i.what == IndexItem::integer) layout.offset += i.start * stride;
+    if (i.length > 0 || i.what == IndexItem::integer) p.at.offset += i.start * stride;
     if (i.what == IndexItem::slice) {
-      shape.push_back(i.length);
-      layout.strides.push_back(stride * i.step);
+      p.shape.push_back(i.length);
+      p.at.strides.push_back(stride * i.step);
     }
   }
+  return p;
 }
 
-}  // namespace
+Placed diagonal_of(const Layout& from, const Dims& shape, int64_t offset, int64_t axis1,
+                   int64_t axis2) {
+  int rank = shape.size();
+  if (rank < 2)
+    raise(ErrorKind::shape,
+          "[diagonal] needs 2 dimensions or more: the tensor has shape " + to_string(shape));
+  int i = normalize_axis("diagonal", axis1, rank);
+  int j = normalize_axis("diagonal", axis2, rank);
+  if (i == j)
+    raise(ErrorKind::value, "[diagonal] axis1 and axis2 are both axis " + std::to_string(i));
+  int64_t rows = shape[i], columns = shape[j];
+  offset = std::clamp(offset, -rows, columns);  // beyond the matrix all are alike: empty
+  int64_t down = std::max<int64_t>(-offset, 0), right = std::max<int64_t>(offset, 0);
+  Placed p;
+  p.at.offset = from.offset + down * from.strides[i] + right * from.strides[j];
+  for (int d = 0; d < rank; ++d) {
+    if (d == i || d == j) continue;
+    p.shape.push_back(shape[d]);
+    p.at.strides.push_back(from.strides[d]);
+  }
+  p.shape.push_back(std::max<int64_t>(std::min(rows - down, columns - right), 0));
+  p.at.strides.push_back(from.strides[i] + from.strides[j]);
+  return p;
+}
+
+Tensor strided(const Tensor& t, const Dims& shape, const Layout& layout) {
+  if (autograd::recording(t)) return gradients::strided(t, shape, layout);
+  Engine& e = t.engine();
+  rt::Lock lock = e.lock();
+  if (numel(shape) == 0) return Tensor(e.fill(t.dtype(), shape, 0));
+  Layout from = Engine::layout_of(*t.node());
+  if (is_contiguous(t.shape(), from.strides))
+    return Tensor(e.view(t.node(), shape, {layout.strides, from.offset + layout.offset}));
+  NodeRef dense = e.map(OpId::copy, t.dtype(), t.shape(), &t.node(), 1);
+  return Tensor(e.view(dense, shape, layout));
+}
 
 Tensor reshape(const Tensor& t, const Dims& target) {
+  if (autograd::recording(t)) return gradients::reshape(t, target);
   Dims shape = resolve_reshape(t.shape(), target);
-  if (shape == t.shape()) return t;
+  if (shape == t.shape()) return t.detached();
   rt::Lock lock = t.engine().lock();
   if (t.size() == 0) return Tensor(t.engine().fill(t.dtype(), shape, 0));
   Layout from = Engine::layout_of(*t.node());
@@ -70,6 +109,7 @@ bool reshape_copies(const Tensor& t, const Dims& target) {
 }
 
 Tensor permute(const Tensor& t, const std::vector<int64_t>& axes) {
+  if (autograd::recording(t)) return gradients::permute(t, axes);
   if (static_cast<int>(axes.size()) != t.rank())
     raise(ErrorKind::value, "[permute_dims] " + std::to_string(axes.size()) +
                                 " axes for a tensor with " + std::to_string(t.rank()) +
@@ -87,6 +127,7 @@ Tensor permute(const Tensor& t, const std::vector<int64_t>& axes) {
 }
 
 Tensor broadcast_to(const Tensor& t, const Dims& shape) {
+  if (autograd::recording(t)) return gradients::broadcast_to(t, shape);
   for (int64_t d : shape)
     if (d < 0) raise(ErrorKind::value, "[broadcast_to] negative size in " + to_string(shape));
   rt::Lock lock = t.engine().lock();
@@ -96,6 +137,7 @@ Tensor broadcast_to(const Tensor& t, const Dims& shape) {
 }
 
 Tensor expand_dims(const Tensor& t, const std::vector<int64_t>& axes) {
+  if (autograd::recording(t)) return gradients::expand_dims(t, axes);
   int rank = t.rank() + static_cast<int>(axes.size());
   check_rank("expand_dims", rank);
   uint32_t mask = axes_mask("expand_dims", axes, rank);
@@ -112,6 +154,7 @@ Tensor expand_dims(const Tensor& t, const std::vector<int64_t>& axes) {
 }
 
 Tensor squeeze(const Tensor& t, const std::optional<std::vector<int64_t>>& axes) {
+  if (autograd::recording(t)) return gradients::squeeze(t, axes);
   uint32_t mask = 0;
   if (axes) {
     mask = axes_mask("squeeze", *axes, t.rank());
@@ -135,31 +178,14 @@ Tensor squeeze(const Tensor& t, const std::optional<std::vector<int64_t>>& axes)
 }
 
 Tensor diagonal(const Tensor& t, int64_t offset, int64_t axis1, int64_t axis2) {
-  if (t.rank() < 2)
-    raise(ErrorKind::shape,
-          "[diagonal] needs 2 dimensions or more: the tensor has shape " + to_string(t.shape()));
-  int i = normalize_axis("diagonal", axis1, t.rank());
-  int j = normalize_axis("diagonal", axis2, t.rank());
-  if (i == j)
-    raise(ErrorKind::value, "[diagonal] axis1 and axis2 are both axis " + std::to_string(i));
-  int64_t rows = t.shape()[i], columns = t.shape()[j];
-  offset = std::clamp(offset, -rows, columns);  // beyond the matrix all are alike: empty
-  int64_t down = std::max<int64_t>(-offset, 0), right = std::max<int64_t>(offset, 0);
+  if (autograd::recording(t)) return gradients::diagonal(t, offset, axis1, axis2);
   rt::Lock lock = t.engine().lock();
-  Layout from = Engine::layout_of(*t.node());
-  Layout to{Dims(), from.offset + down * from.strides[i] + right * from.strides[j]};
-  Dims shape;
-  for (int d = 0; d < t.rank(); ++d) {
-    if (d == i || d == j) continue;
-    shape.push_back(t.shape()[d]);
-    to.strides.push_back(from.strides[d]);
-  }
-  shape.push_back(std::max<int64_t>(std::min(rows - down, columns - right), 0));
-  to.strides.push_back(from.strides[i] + from.strides[j]);
-  return make_view(t, shape, to);
+  Placed p = diagonal_of(Engine::layout_of(*t.node()), t.shape(), offset, axis1, axis2);
+  return make_view(t, p.shape, p.at);
 }
 
 Tensor windows(const Tensor& t, const Dims& sizes, const Dims& steps, const Dims& dilations) {
+  if (autograd::recording(t)) return gradients::windows(t, sizes, steps, dilations);
   int n = sizes.size(), lead = t.rank() - n;
   if (lead < 0 || steps.size() != n || dilations.size() != n)
     internal_error("windows of other dimensions than the tensor's");
@@ -188,12 +214,11 @@ Tensor windows(const Tensor& t, const Dims& sizes, const Dims& steps, const Dims
 }
 
 Tensor index(const Tensor& t, const std::vector<IndexItem>& items) {
+  if (autograd::recording(t)) return gradients::index(t, items);
   check_rank("getitem", result_rank(items));
   rt::Lock lock = t.engine().lock();
-  Dims shape;
-  Layout layout;
-  apply_index(Engine::layout_of(*t.node()), items, shape, layout);
-  return make_view(t, shape, layout);
+  Placed p = indexed(Engine::layout_of(*t.node()), items);
+  return make_view(t, p.shape, p.at);
 }
 
 Tensor part_of(const Tensor& t, int axis, int64_t start, int64_t length) {
@@ -213,6 +238,9 @@ Tensor with_axis_last(const Tensor& t, int axis) {
 }
 
 Tensor index_assign(const Tensor& t, const std::vector<IndexItem>& items, const Operand& value) {
+  auto* of = std::get_if<Tensor>(&value);
+  if (autograd::recording(t) || (of && autograd::recording(*of)))
+    return gradients::index_assign(t, items, value);
   check_rank("setitem", result_rank(items));
   Engine& e = t.engine();
   if (is_packed(t.dtype())) {
@@ -223,9 +251,7 @@ Tensor index_assign(const Tensor& t, const std::vector<IndexItem>& items, const 
                    : full(e, Dims(), std::get<Scalar>(value), t.dtype(), "setitem");
     return astype(index_assign(astype(t, wide), items, astype(v, wide)), t.dtype());
   }
-  Dims shape;
-  Layout layout;
-  apply_index({contiguous_strides(t.shape()), 0}, items, shape, layout);
+  auto [shape, layout] = indexed({contiguous_strides(t.shape()), 0}, items);
   Tensor source = std::holds_alternative<Tensor>(value)
                       ? astype(std::get<Tensor>(value), t.dtype())
                       : full(e, Dims(), std::get<Scalar>(value), t.dtype(), "setitem");

@@ -54,7 +54,7 @@ from wgtensor import _devices, _tensor  # noqa: E402
 _tensor.install()
 _devices.install()
 
-from wgtensor import linalg, nn, random  # noqa: E402
+from wgtensor import autograd, linalg, nn, random  # noqa: E402
 from wgtensor._config import config  # noqa: E402
 from wgtensor._devices import (  # noqa: E402
     default_device,
@@ -105,6 +105,7 @@ from wgtensor._functions import (  # noqa: E402
 )
 from wgtensor._generated import *  # noqa: E402, F403
 from wgtensor._generated import __all__ as _rows  # noqa: E402
+from wgtensor._grad import checkpoint, grad, jvp, value_and_grad, vjp  # noqa: E402
 from wgtensor._grids import (  # noqa: E402
     diag,
     diagonal,
@@ -185,6 +186,13 @@ from wgtensor._sorting import (  # noqa: E402
     argsort,
     sort,
 )
+from wgtensor.autograd import (  # noqa: E402
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 
 __version__ = _core.__version__
 newaxis = None
@@ -229,10 +237,12 @@ __all__ = [
     "atleast_3d",
     "bitcast",
     "bool",
+    "autograd",
     "broadcast_arrays",
     "broadcast_shapes",
     "broadcast_to",
     "can_cast",
+    "checkpoint",
     "clip",
     "concat",
     "concatenate",
@@ -254,6 +264,7 @@ __all__ = [
     "einsum",
     "empty",
     "empty_like",
+    "enable_grad",
     "eval",
     "expand_dims",
     "explain",
@@ -270,8 +281,16 @@ __all__ = [
     "get_default_dtype",
     "get_device",
     "hstack",
+    "grad",
     "identity",
     "iinfo",
+    "inference_mode",
+    "is_grad_enabled",
+    "jvp",
+    "no_grad",
+    "set_grad_enabled",
+    "value_and_grad",
+    "vjp",
     "inf",
     "inner",
     "int32",

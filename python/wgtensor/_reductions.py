@@ -123,7 +123,7 @@ def std(
     x: ArrayLike, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tensor:
     """Standard deviation over axes: the square root of var."""
-    return _spread("std", x, axis, correction, keepdims).sqrt()
+    return _spread("std", x, axis, correction, keepdims)
 
 
 def logsumexp(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:

@@ -14,6 +14,7 @@ from wgtensor import _grids as g
 from wgtensor import _manipulation as m
 from wgtensor import _products as p
 from wgtensor import _reductions as r
+from wgtensor import autograd as a
 from wgtensor._arrays import DeviceLike, as_tensor, asarray, into
 from wgtensor._core import Tensor
 from wgtensor._dtypes import DType
@@ -321,16 +322,53 @@ def _eval(self: Tensor) -> Tensor:
     return self
 
 
+def _backward(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Adds the gradients of the tensor to .grad of the leaves it depends on, or of `inputs`.
+
+    gradient: weights of its shape; a tensor of one element needs none. See autograd.backward.
+    """
+    a.backward(self, gradient, retain_graph, create_graph, inputs)
+
+
+def _requires_grad(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Says whether gradients are computed for this leaf; returns it."""
+    self.requires_grad = requires_grad
+    return self
+
+
+def _register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> a.RemovableHandle:
+    """Calls `hook` with each gradient of the tensor; what it returns, if not None, replaces it."""
+    return a.RemovableHandle(self, self._add_hook(hook))
+
+
 def _deepcopy(self: Tensor, memo: Any, /) -> Tensor:
-    return self.copy()
+    if not self.is_leaf:
+        raise RuntimeError(
+            "[deepcopy] the tensor was computed from others that require grad: detach() it, or "
+            "copy() it on the tape"
+        )
+    made = self.detach().copy()
+    memo[id(self)] = made
+    if self.grad is not None:
+        made.grad = self.grad.detach().copy()
+    made.requires_grad = self.requires_grad
+    return made
 
 
-def _restore(array: np.ndarray[Any, Any]) -> Tensor:
-    return asarray(array)
+def _restore(array: np.ndarray[Any, Any], requires_grad: bool = False) -> Tensor:
+    t = asarray(array)
+    t.requires_grad = requires_grad
+    return t
 
 
-def _reduce(self: Tensor) -> tuple[Callable[..., Tensor], tuple[np.ndarray[Any, Any]]]:
-    return (_restore, (self.numpy(),))
+def _reduce(self: Tensor) -> tuple[Callable[..., Tensor], tuple[np.ndarray[Any, Any], bool]]:
+    return (_restore, (self.numpy(), self.requires_grad and self.is_leaf))
 
 
 def _namespace(self: Tensor, *, api_version: str | None = None) -> Any:
@@ -366,6 +404,9 @@ _MEMBERS: dict[str, Any] = {
     "__array_priority__": 1000,
     "__array_namespace__": _namespace,
     "__deepcopy__": _deepcopy,
+    "backward": _backward,
+    "requires_grad_": _requires_grad,
+    "register_hook": _register_hook,
     "__reduce__": _reduce,
     "item": _item,
     "tolist": _tolist,
