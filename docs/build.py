@@ -80,6 +80,7 @@ GROUPS = {
         *("matmul", "vecdot", "dot", "inner", "outer", "tensordot", "einsum", "kron", "cross"),
         *("trace", "softmax", "log_softmax"),
     ),
+    "Gradients": ("grad", "value_and_grad", "vjp", "jvp", "checkpoint", "is_grad_enabled"),
     "dtypes": (
         *("astype", "bitcast", "result_type", "can_cast", "isdtype", "finfo", "iinfo"),
         *("get_default_dtype", "set_default_dtype"),
@@ -90,7 +91,12 @@ GROUPS = {
     ),
 }
 
-MODULES = {"linalg": wt.linalg, "nn.functional": wt.nn.functional, "random": wt.random}
+MODULES = {
+    "linalg": wt.linalg,
+    "nn.functional": wt.nn.functional,
+    "random": wt.random,
+    "autograd": wt.autograd,
+}
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

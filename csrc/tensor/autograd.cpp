@@ -45,6 +45,13 @@ bool recording(std::span<const Operand> operands) {
   return false;
 }
 
+void check_no_rule(const char* op, const Tensor& t) {
+  if (recording(t))
+    raise(ErrorKind::unsupported, std::string("[") + op +
+                                      "] has no gradient: call it on detach()ed tensors, or under "
+                                      "no_grad()");
+}
+
 uint64_t next_sequence() {
   return sequence_counter.load();
 }

@@ -131,6 +131,8 @@ inline Tensor record(const char* name, const Tensor& result, std::initializer_li
   return record(name, result, std::span<const Tensor>(operands.begin(), operands.size()), keeps,
                 std::move(rule));
 }
+/// Raises, naming the operation, where `t` would need a rule that there is none of.
+void check_no_rule(const char* op, const Tensor& t);
 /// Sequence number that the next node gets at least.
 uint64_t next_sequence();
 

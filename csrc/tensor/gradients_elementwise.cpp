@@ -150,9 +150,8 @@ Tensor elementwise(OpId op, std::span<const Operand> operands, const Tensor& res
   const RowRule& row = table::kRules[static_cast<size_t>(op)];
   if (!row.differentiable || !is_float(result.dtype())) return result;
   if (row.count == 0)
-    raise(ErrorKind::unsupported, std::string("[") + graph::op_info(op).name +
-                                      "] has no gradient: call it on detach()ed operands, or "
-                                      "under no_grad()");
+    for (const Operand& o : operands)
+      if (auto* t = std::get_if<Tensor>(&o)) autograd::check_no_rule(graph::op_info(op).name, *t);
   std::array<Tensor, 3> edges;
   std::array<Value, 3> kept;
   const Needs& needs = needs_of(op);

@@ -134,9 +134,8 @@ Tensor reduce(const char* op, const Tensor& t, const std::optional<Axes>& axes, 
     return record("logsumexp", r, {t}, Keeps::result, [f, t](const Context& c) {
       return Gradients{logsumexp_gradient(c.grad(), t, c.result(), f)};
     });
-  raise(ErrorKind::unsupported, std::string("[") + op +
-                                    "] has no gradient: call it on a "
-                                    "detach()ed tensor");
+  autograd::check_no_rule(op, t);
+  return r;
 }
 
 Tensor variance(const char* name, const Tensor& t, const std::optional<Axes>& axes,
@@ -203,8 +202,8 @@ Tensor scan(const char* name, const Tensor& t0, std::optional<int64_t> axis, boo
     return record("cumulative_prod", r, {t}, Keeps::result, [a, own, t](const Context& c) {
       return Gradients{cumulative_prod_gradient(own(c.grad()), t, own(c.result()), a)};
     });
-  raise(ErrorKind::unsupported,
-        std::string("[") + name + "] has no gradient: call it on a detach()ed tensor");
+  autograd::check_no_rule(name, t);
+  return r;
 }
 
 }  // namespace wgt::gradients

@@ -1,7 +1,7 @@
 // Sorting along an axis.
 #include <limits>
 
-#include "tensor/tensor.h"
+#include "tensor/autograd.h"
 
 namespace wgt {
 
@@ -20,6 +20,7 @@ Tensor zeros_like(const Tensor& t, DType dtype) {
 }  // namespace
 
 Tensor sort(const Tensor& t, int64_t axis, bool descending) {
+  autograd::check_no_rule("sort", t);
   int a = normalize_axis("sort", axis, t.rank());
   if (t.size() == 0 || t.shape()[a] == 1) return copy(t);
   Tensor r = sorted_rows(with_axis_last(t, a), {descending, false, 0});
