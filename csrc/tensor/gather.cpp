@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "tensor/autograd.h"
+
 namespace wgt {
 
 using graph::Engine;
@@ -152,6 +154,7 @@ Tensor before_rest(const Tensor& t, const Indices& indices, int at) {
 
 Tensor gather(const Tensor& x, const Dims& shape, const Dims& strides, const Tensor& element,
               const Reach& span) {
+  autograd::check_no_rule("gather", x);
   Engine& e = x.engine();
   rt::Lock lock = e.lock();
   return Tensor(e.gather(x.node(), element.node(), shape, strides, span));

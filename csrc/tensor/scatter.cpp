@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "tensor/autograd.h"
+
 namespace wgt {
 
 using graph::Engine;
@@ -10,6 +12,8 @@ using graph::ScatterOp;
 
 Tensor scatter(ScatterOp op, const Tensor& base, const Tensor& value, const Tensor& position,
                const Dims& strides, int64_t last) {
+  autograd::check_no_rule("scatter", base);
+  autograd::check_no_rule("scatter", value);
   Engine& e = base.engine();
   rt::Lock lock = e.lock();
   return Tensor(e.scatter(op, base.node(), value.node(), position.node(), strides, last));
