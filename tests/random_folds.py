@@ -232,4 +232,6 @@ def contracted(function: Callable[[Array, Array], Array], a: Value, b: Value) ->
         return Value(np.asarray(function(a.data, b.data)).astype(a.dtype))
     x, y = np.abs(a.data), np.abs(b.data)
     error = function(x, b.error) + function(a.error, y) + function(a.error, b.error)
-    return rounded(function(a.data, b.data), error + share(a) * function(x, y), a.dtype)
+    # Where a sum of products is not one kernel, products are rounded to their dtype.
+    off = share(a) + EPS[a.dtype]
+    return rounded(function(a.data, b.data), error + off * function(x, y), a.dtype)
