@@ -87,7 +87,7 @@ GROUPS = {
     ),
     "Devices and execution": (
         *("devices", "default_device", "set_default_device", "get_device", "is_available"),
-        *("eval", "synchronize", "explain", "stats"),
+        *("eval", "synchronize", "explain", "stats", "jit"),
     ),
 }
 

@@ -24,6 +24,7 @@ void init_operators(py::module_& m, py::class_<Tensor>& t);
 void init_indexing(py::class_<Tensor>& t);
 void init_dlpack(py::module_& m);
 void init_autograd(py::module_& m, py::class_<Tensor>& t);
+void init_jit(py::module_& m);
 void init_host(py::module_& m, py::class_<Tensor>& t);
 
 /// A device as Python sees it: an adapter whose logical device is made at first use.
@@ -66,6 +67,11 @@ Dims checked_shape(const std::string& op, py::handle o);
 /// The tensor in a Python object, or null. Cheaper than pybind11's own look-up.
 Tensor* as_tensor(py::handle o);
 
+/// The recording of this thread, if there is one (jit.cpp).
+extern thread_local void* recording;
+/// The recording meets a tensor: from now on an input stands for it, if it was there before.
+void meet(py::handle o, Tensor& t);
+
 /// A result on its way to Python; in debug mode it remembers the Python line.
 Tensor made(Tensor t);
 
@@ -106,3 +112,15 @@ void move_handle(const char* op, Tensor& handle, F&& f) {
 void forward_log();
 
 }  // namespace wgt::bind
+
+/// Every tensor that Python hands over passes here.
+template <>
+struct pybind11::detail::type_caster<wgt::Tensor>
+    : pybind11::detail::type_caster_base<wgt::Tensor> {
+  bool load(handle source, bool convert) {
+    if (!type_caster_base::load(source, convert)) return false;
+    if (wgt::bind::recording && value) [[unlikely]]
+      wgt::bind::meet(source, *static_cast<wgt::Tensor*>(value));
+    return true;
+  }
+};

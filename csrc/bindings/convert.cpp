@@ -85,7 +85,10 @@ Tensor* as_tensor(py::handle o) {
       reinterpret_cast<PyTypeObject*>(py::type::of<Tensor>().release().ptr());
   if (Py_TYPE(o.ptr()) != type) return py::isinstance<Tensor>(o) ? &py::cast<Tensor&>(o) : nullptr;
   auto* instance = reinterpret_cast<py::detail::instance*>(o.ptr());  // never empty: see refuse_new
-  return static_cast<Tensor*>(instance->simple_value_holder[0]);
+  auto* tensor = static_cast<Tensor*>(instance->simple_value_holder[0]);
+  if (recording) [[unlikely]]
+    meet(o, *tensor);
+  return tensor;
 }
 
 std::optional<Scalar> to_scalar(py::handle o) {

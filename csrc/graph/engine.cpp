@@ -122,6 +122,7 @@ NodeRef Engine::make(NodeKind kind, DType dtype, const Dims& shape) {
   n->dtype = dtype;
   n->shape = shape;
   n->engine = this;
+  n->traced = tracing();
   return NodeRef(n);
 }
 
@@ -134,6 +135,7 @@ void Engine::enqueue(Node& n) {
   for (int i = 0; i < n.arity; ++i)
     if (n.inputs[i]->pending) ++n.inputs[i]->readers;
   n.pending = true;
+  n.deferred = n.deferred || n.traced;  // no flush of another thread computes it
   n.prev = last_;
   (last_ ? last_->next : first_) = &n;
   last_ = &n;
@@ -178,6 +180,7 @@ void Engine::collect() {
 }
 
 void Engine::flush_if_due() {
+  if (tracing()) return;
   if (++since_flush_ >= settings().flush_nodes) {
     since_flush_ = 0;
     flush({});
@@ -221,6 +224,7 @@ NodeRef Engine::random(const Dims& shape, uint64_t seed, uint64_t offset, uint32
   n->stream = stream;
   n->deferred = true;
   enqueue(*n);
+  if (n->traced) traced_random_.push_back(n);
   return n;
 }
 
@@ -416,6 +420,10 @@ void Engine::resolve(Node& n) {
 void Engine::settle(Node& n) {
   resolve(n);
   if (n.kind == NodeKind::failed) throw Error(*n.error);
+  if (n.kind == NodeKind::input && !tracing())
+    raise(ErrorKind::runtime,
+          "[jit] this tensor is in use by a jitted function that another "
+          "thread records");
   if (n.kind == NodeKind::leaf && n.buffer && n.buffer->device != &device())
     raise(ErrorKind::device_lost, "this tensor of shape " + to_string(n.shape) +
                                       " was lost with its device " + name_ + ": " +

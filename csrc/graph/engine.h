@@ -4,12 +4,14 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
 #include "graph/faults.h"
 #include "graph/node.h"
 #include "graph/plan.h"
+#include "graph/program.h"
 #include "runtime/device.h"
 
 namespace wgt::graph {
@@ -96,6 +98,26 @@ class Engine {
   /// A leaf's memory as another dtype, of that shape and layout. [lock]
   NodeRef reinterpret(const NodeRef& leaf, DType dtype, const Dims& shape, const Layout& layout);
 
+  // Recording what one thread does, to run it again. [lock]
+  /// From now on this thread's nodes are only made. Raises where a recording goes on.
+  void begin_trace();
+  bool tracing() const { return tracer_ == std::this_thread::get_id(); }
+  /// Raises, saying that `what` cannot be, where this thread records.
+  void check_not_traced(const char* what);
+  /// What stands for a tensor that was there before; it is computed now.
+  NodeRef trace_input(const NodeRef& of);
+  /// Random numbers drawn so far in this recording.
+  const std::vector<NodeRef>& traced_random() const { return traced_random_; }
+  /// The program of what was recorded: from inputs to results.
+  Program recorded(const std::vector<NodeRef>& results, const std::vector<NodeRef>& inputs,
+                   const std::vector<NodeRef>& varying);
+  /// Ends the recording; its nodes hold an error from now on.
+  void end_trace();
+  /// Results of a program for values of its inputs, which have their dtypes and shapes. A value
+  /// that `take` names is overwritten where nothing but its tensor and `given` refers to it: then
+  /// it holds an error, until the tensor moves to the result. Raises what computing raises.
+  std::vector<NodeRef> run(Program& p, std::vector<NodeRef> given, std::vector<bool> take);
+
   void destroy();
   /// The process is about to end: from now on the calling thread alone gets the lock of any device.
   static void begin_exit();
@@ -128,10 +150,15 @@ class Engine {
   void flush_if_due();
   std::shared_ptr<Plan> plan_of(FlushGraph& g);
   std::shared_ptr<Error> flush_once(FlushGraph& g);
+  void start(const FlushGraph& g, int values);
   std::shared_ptr<Error> execute(FlushGraph& g, const Plan& plan);
   void run_step(FlushGraph& g, const Step& step);
   rt::Window window_of(const FlushGraph& g, const Step& step, size_t binding);
   void finish(FlushGraph& g);
+  void set_failed(Node& n, std::shared_ptr<Error> error);
+  NodeRef copy_of(const Node& n);
+  bool give(Node& input, const NodeRef& value, bool take);
+  NodeRef result_of(const Program& p, const NodeRef& wanted, const std::vector<NodeRef>& given);
   std::shared_ptr<Error> fail(FlushGraph& g, const std::vector<int>& results, const Error& error);
 
   std::atomic<rt::Device*> device_{nullptr};
@@ -155,16 +182,22 @@ class Engine {
   std::vector<uint32_t> params_;
   std::vector<rt::Window> windows_;
   std::vector<Node*> spare_;  // memory of dead nodes
+  std::thread::id tracer_;    // the thread that records a program, if one does
+  std::vector<NodeRef> traced_random_;
   // The current one last. Lost ones have given back what they held; what is left of them stays, as
   // any thread may still be on its way out of one.
   std::vector<std::unique_ptr<rt::Device>> devices_;
   std::vector<rt::Device*> mourned_;  // lost ones whose buffers somebody refers to
   std::mutex recovery_;
   friend void collect_graph(Engine& e, FlushGraph& g, const std::vector<Node*>& targets);
+  friend void collect_program(Engine& e, FlushGraph& g, const Program& p,
+                              const std::vector<bool>& taken);
 };
 
 /// Numbers the nodes that `targets` and the roots need, and writes the key of their plan.
 void collect_graph(Engine& e, FlushGraph& g, const std::vector<Node*>& targets);
+/// The same of a program whose inputs are given; those that `taken` names may be overwritten.
+void collect_program(Engine& e, FlushGraph& g, const Program& p, const std::vector<bool>& taken);
 /// What a new plan needs beyond the key: who reads what, and how.
 void resolve_operands(FlushGraph& g);
 

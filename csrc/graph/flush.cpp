@@ -72,6 +72,7 @@ std::shared_ptr<Plan> Engine::plan_of(FlushGraph& g) {
 }
 
 std::shared_ptr<Error> Engine::flush(const std::vector<Node*>& targets) {
+  check_not_traced("a value is needed");
   collect();
   since_flush_ = 0;
   FlushGraph& g = graph_;
@@ -111,10 +112,14 @@ std::shared_ptr<Error> Engine::flush_once(FlushGraph& g) {
   return execute(g, *plan);
 }
 
-std::shared_ptr<Error> Engine::execute(FlushGraph& g, const Plan& plan) {
-  values_.assign(static_cast<size_t>(plan.values), {});
+void Engine::start(const FlushGraph& g, int values) {
+  values_.assign(static_cast<size_t>(values), {});
   written_.assign(values_.size(), false);
   for (size_t i = 0; i < g.leaves.size(); ++i) values_[g.nodes.size() + i] = g.leaves[i]->buffer;
+}
+
+std::shared_ptr<Error> Engine::execute(FlushGraph& g, const Plan& plan) {
+  start(g, plan.values);
   for (const Step& step : plan.steps) {
     try {
       run_step(g, step);
@@ -198,26 +203,27 @@ void Engine::finish(FlushGraph& g) {
   values_.clear();
 }
 
+void Engine::set_failed(Node& n, std::shared_ptr<Error> error) {
+  n.kind = NodeKind::failed;
+  n.error = std::move(error);
+  unlink(n);
+  release_inputs(n);
+}
+
 // The results hold the error from now on, and so does what was to be made of them.
 std::shared_ptr<Error> Engine::fail(FlushGraph& g, const std::vector<int>& results,
                                     const Error& error) {
   auto shared = std::make_shared<Error>(error);
-  auto set_failed = [&](Node& n) {
-    n.kind = NodeKind::failed;
-    n.error = shared;
-    unlink(n);
-    release_inputs(n);
-  };
   if (error.kind == ErrorKind::device_lost) {
-    while (first_) set_failed(*first_);
+    while (first_) set_failed(*first_, shared);
     return shared;
   }
-  for (int v : results) set_failed(*g.node_of(v));
+  for (int v : results) set_failed(*g.node_of(v), shared);
   for (Node *n = first_, *next = nullptr; n; n = next) {
     next = n->next;
     for (int i = 0; i < n->arity; ++i)
       if (n->inputs[i]->kind == NodeKind::failed) {
-        set_failed(*n);
+        set_failed(*n, shared);
         break;
       }
   }

@@ -91,6 +91,37 @@ class Collector {
       if (held(*v)) g_.nodes[static_cast<size_t>(v->inputs[0]->mark)].held = true;
   }
 
+  // The nodes of a program, and the leaves that they read.
+  void adopt(const Program& p, const std::vector<bool>& taken) {
+    taken_ = true;
+    for (size_t i = 0; i < p.inputs.size(); ++i) {
+      if (!p.inputs[i]) continue;
+      touch(*p.inputs[i]);
+      p.inputs[i]->wanted = taken[i];
+    }
+    for (const NodeRef& n : p.nodes) {
+      touch(*n);
+      n->mark = static_cast<int>(g_.order.size());
+      g_.order.push_back(n.get());
+    }
+    g_.nodes.resize(g_.order.size());
+    for (size_t i = 0; i < g_.order.size(); ++i) {
+      Node* n = g_.order[i];
+      g_.nodes[i].node = n;
+      for (int k = 0; k < n->arity; ++k) {
+        Node* source = source_of(*n->inputs[k]);
+        touch(*source);
+        number_leaf(source);
+      }
+    }
+    for (const NodeRef& r : p.results) {
+      Node* n = source_of(*r);
+      if (n->kind == NodeKind::leaf) continue;
+      FlushNode& f = g_.nodes[static_cast<size_t>(n->mark)];
+      f.root = f.held = true;
+    }
+  }
+
   void write_key() {
     auto& key = g_.key;
     key.push_back(word(settings().max_fusion) << 32 | g_.nodes.size());
@@ -146,7 +177,8 @@ class Collector {
     if (l->kind != NodeKind::leaf || l->mark >= 0) return;
     l->mark = static_cast<int>(g_.order.size() + g_.leaves.size());
     g_.leaves.push_back(l);
-    g_.leaf_dies.push_back(!held(*l) && l->buffer->refs.load(std::memory_order_relaxed) == 1);
+    g_.leaf_dies.push_back(
+        taken_ ? l->wanted : !held(*l) && l->buffer->refs.load(std::memory_order_relaxed) == 1);
     if (l->buffer->scratch_epoch != epoch_) {
       l->buffer->scratch_epoch = epoch_;
       l->buffer->scratch = static_cast<int>(g_.leaf_buffer.size());
@@ -162,6 +194,7 @@ class Collector {
   Engine& e_;
   FlushGraph& g_;
   uint64_t epoch_;
+  bool taken_ = false;  // a program's inputs are marked that may be overwritten
 };
 
 Dims operand_shape(const Node& n, int k) {
@@ -213,6 +246,12 @@ void collect_graph(Engine& e, FlushGraph& g, const std::vector<Node*>& targets) 
   }
   c.mark(e.last_);
   c.number();
+  if (!g.nodes.empty()) c.write_key();
+}
+
+void collect_program(Engine& e, FlushGraph& g, const Program& p, const std::vector<bool>& taken) {
+  Collector c(e, g, ++e.epoch_);
+  c.adopt(p, taken);
   if (!g.nodes.empty()) c.write_key();
 }
 

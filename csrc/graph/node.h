@@ -17,6 +17,7 @@ class Engine;
 
 enum class NodeKind : uint8_t {
   leaf,     // value in `buffer`, read through `layout`
+  input,    // stands for a tensor while a program is recorded
   fill,     // every element is `bits`
   iota,     // 1-D: start + i * step, both as bits of the dtype
   random,   // uint32: word i of the Philox counter that begins at `step`, by the key `bits`
@@ -79,7 +80,8 @@ struct IndexSite {
 struct Node;
 using NodeRef = Ref<Node>;
 
-struct Node : RefCounted {
+/// What a node computes.
+struct Meaning {
   NodeKind kind = NodeKind::leaf;
   DType dtype = DType::float32;
   OpId op = OpId::copy;
@@ -88,9 +90,6 @@ struct Node : RefCounted {
   bool logarithm = false;  // softmax
   SortForm sort;
   ScatterOp scatter = ScatterOp::store;
-  bool deferred = false;  // held, but cheaper to keep than to compute: not a root any more
-  std::atomic<uint32_t> handles{0};  // live tensors of this node (a part of refs)
-  uint32_t readers = 0;              // pending nodes that read it [engine lock]
   Dims shape;
   Layout layout;                // leaf, view, assign, scatter, gather
   uint32_t axes = 0;            // reduce: bit mask of the input's axes
@@ -99,10 +98,17 @@ struct Node : RefCounted {
   uint64_t bits = 0, step = 0;  // fill, iota: in the compute form; random: key and counter; see
                                 // gather, scatter
   NodeRef inputs[3];
-  rt::BufferRef buffer;  // leaf
+  std::shared_ptr<IndexSite> site;  // a checked index: what its errors name
+};
+
+struct Node : RefCounted, Meaning {
+  bool deferred = false;  // held, but cheaper to keep than to compute: not a root any more
+  bool traced = false;    // made while its thread recorded a program
+  std::atomic<uint32_t> handles{0};  // live tensors of this node (a part of refs)
+  uint32_t readers = 0;              // pending nodes that read it [engine lock]
+  rt::BufferRef buffer;              // leaf
   Engine* engine = nullptr;
   std::shared_ptr<Error> error;         // failed
-  std::shared_ptr<IndexSite> site;      // a checked index: what its errors name
   std::shared_ptr<std::string> origin;  // debug: the Python line that made it
 
   // Position in the engine's list of pending nodes, or of small results.

@@ -11,9 +11,7 @@ using graph::NodeRef;
 using graph::OpId;
 using graph::Rule;
 
-namespace {
-
-uint64_t bits_of(const char* op, DType t, const Scalar& s) {
+uint64_t scalar_as_bits(const char* op, DType t, const Scalar& s) {
   if (!is_integer(t) || s.kind == Kind::b)
     return s.kind == Kind::f || s.kind == Kind::u ? scalar_bits(t, s.f) : scalar_bits_int(t, s.i);
   if (s.kind == Kind::f) {
@@ -35,6 +33,8 @@ uint64_t bits_of(const char* op, DType t, const Scalar& s) {
                                    " is out of bounds for " + info(t).name);
   return huge ? static_cast<uint64_t>(s.i) : scalar_bits_int(t, s.i);
 }
+
+namespace {
 
 // The dtype that operands meet in; scalars only lift a kind.
 DType common_dtype(OpId op, std::span<const Operand> args) {
@@ -154,7 +154,7 @@ Tensor make_node(OpId op, std::span<const Operand> args, const Prepared& p) {
     if (auto* t = std::get_if<Tensor>(&args[i]))
       in[i] = cast_node(e, t->node(), want);
     else
-      in[i] = e.fill(want, Dims(), bits_of(o.name, want, std::get<Scalar>(args[i])));
+      in[i] = e.fill(want, Dims(), scalar_as_bits(o.name, want, std::get<Scalar>(args[i])));
   }
   return Tensor(e.map(op, p.types.result, p.shape, in, o.arity));
 }
@@ -205,7 +205,7 @@ void check_dtype(graph::Engine& e, DType dtype, const char* op) {
 }
 
 Tensor full(graph::Engine& e, const Dims& shape, const Scalar& value, DType dtype, const char* op) {
-  uint64_t bits = bits_of(op, dtype, value);
+  uint64_t bits = scalar_as_bits(op, dtype, value);
   rt::Lock lock = e.lock();
   e.device().check();
   if (is_wide(dtype)) e.check_wide(dtype, op);

@@ -23,6 +23,8 @@ class Tensor {
   DType dtype() const { return h_->dtype; }
   int rank() const { return h_->shape.size(); }
   int64_t size() const { return numel(h_->shape); }
+  /// The same tensor with another value.
+  void move_to(graph::NodeRef n) { h_ = graph::Handle(std::move(n)); }
 
   /// What the tape knows of it; null for most tensors.
   autograd::Variable* variable() const { return variable_.get(); }
@@ -157,6 +159,9 @@ Tensor contract(const Tensor& a, const Tensor& b, graph::ProductRanks ranks, con
 /// The same as a reduction, to a result of `rank` dimensions. With one row or one column nothing is
 /// used twice: it reads no more than a product of matrices does, at bandwidth.
 Tensor sum_of_products(const Tensor& a, const Tensor& b, graph::ProductRanks ranks, int rank);
+
+/// The number as a fill of the dtype holds it. Raises OverflowError or ValueError.
+uint64_t scalar_as_bits(const char* op, DType t, const Scalar& s);
 
 /// Starts the work of these tensors and does not wait.
 void eval(const std::vector<Tensor>& tensors);

@@ -124,6 +124,7 @@ from wgtensor._indexing import (  # noqa: E402
     take_along_axis,
 )
 from wgtensor._info import NamespaceInfo as __array_namespace_info__  # noqa: E402, N813
+from wgtensor._jit import jit  # noqa: E402
 from wgtensor._manipulation import (  # noqa: E402
     array_split,
     atleast_1d,
@@ -297,6 +298,7 @@ __all__ = [
     "is_available",
     "isclose",
     "isdtype",
+    "jit",
     "log_softmax",
     "logsumexp",
     "kron",

@@ -7,6 +7,8 @@ import secrets
 import threading
 from typing import Any
 
+from wgtensor import _core
+
 _WORDS = 2**64
 
 
@@ -57,7 +59,10 @@ class Generator:
         with self._lock:
             at = self._offset
             self._offset = (at + (elements + 3) // 4) % _WORDS
-            return self._seed, at
+            seed = self._seed
+        if _core.tracing():  # each replay takes as many
+            _core.trace_random(lambda: self._take(elements), at)
+        return seed, at
 
     def __getstate__(self) -> dict[str, int]:
         return self.get_state()

@@ -1,0 +1,296 @@
+// wgtensor.jit: which Python objects a recording meets, and what each run does with them.
+#include <pybind11/stl.h>
+
+#include "bindings/bindings.h"
+
+namespace wgt::bind {
+
+namespace {
+
+// A tensor that was there before the recording.
+struct Met {
+  py::object object;
+  graph::NodeRef before, placeholder;
+};
+
+// A number, or the key and counter of random numbers, that a Python function gives for each run.
+struct Varying {
+  py::object function;
+  std::vector<graph::NodeRef> nodes;
+  std::vector<uint64_t> behind;  // random: how far each begins behind the first offset
+  size_t first_random = 0;
+  uint64_t offset = 0;
+  bool random = false;
+};
+
+struct Recording {
+  graph::Engine* engine;
+  std::vector<Met> met;
+  std::vector<Varying> varying;
+};
+
+Tensor& tensor_in(py::handle o) {
+  return *as_tensor(o);
+}
+
+// What runs again, and where its inputs and results belong.
+class Replay {
+ public:
+  Replay(graph::Engine& e, graph::Program p) : engine_(e), program_(std::move(p)) {}
+  // Where the value of an input comes from: an argument, or an object that the function knows.
+  struct Source {
+    py::object object;  // none: the argument
+    size_t argument = 0;
+    bool moves = false;
+    Dims shape;
+    DType dtype = DType::float32;
+  };
+  // What a call gives: a new tensor, or an object that was there before.
+  struct Output {
+    py::object object;  // none: the argument, or the next result
+    int argument = -1;
+    bool fresh = false;
+  };
+  std::vector<Source> sources;
+  std::vector<Output> outputs;
+  std::vector<Varying> varying;  // without nodes
+  std::vector<size_t> varying_counts;
+
+  // Nothing where a tensor that the function knows has another shape or dtype than it had.
+  py::object operator()(const py::list& arguments) {
+    for (const Source& s : sources) {
+      const Tensor& t =
+          tensor_in(s.object.is_none() ? py::handle(arguments[s.argument]) : py::handle(s.object));
+      if (!(t.shape() == s.shape) || t.dtype() != s.dtype || &t.engine() != &engine_)
+        return py::none();
+    }
+    set_varying();
+    return run(arguments);
+  }
+
+  // Moves tensors to the results; returns the outputs.
+  py::object run(const py::list& arguments) {
+    std::vector<graph::NodeRef> given, results;
+    std::vector<bool> take;
+    for (const Source& s : sources) {
+      py::handle o = s.object.is_none() ? py::handle(arguments[s.argument]) : py::handle(s.object);
+      given.push_back(tensor_in(o).node());
+      take.push_back(s.moves);
+    }
+    unlocked([&] {
+      rt::Lock l = engine_.lock();
+      results = engine_.run(program_, std::move(given), std::move(take));
+    });
+    size_t next = 0;
+    for (const Source& s : sources)
+      if (s.moves)
+        tensor_in(s.object.is_none() ? py::handle(arguments[s.argument]) : py::handle(s.object))
+            .move_to(results[next++]);
+    py::list out;
+    for (const Output& o : outputs) {
+      if (o.fresh)
+        out.append(py::cast(Tensor(results[next++])));
+      else
+        out.append(o.argument >= 0 ? py::object(arguments[static_cast<size_t>(o.argument)])
+                                   : o.object);
+    }
+    return out;
+  }
+
+ private:
+  void set_varying() {
+    size_t at = 0;
+    for (size_t i = 0; i < varying.size(); ++i) {
+      const Varying& v = varying[i];
+      py::object value = v.function();
+      size_t end = at + varying_counts[i];
+      for (size_t k = 0; at < end; ++at, ++k) {
+        graph::Node* n = program_.varying[at].get();
+        if (!n) continue;
+        if (v.random) {
+          auto pair = py::cast<std::pair<uint64_t, uint64_t>>(value);
+          n->bits = pair.first;
+          n->step = pair.second + v.behind[k];
+        } else {
+          n->bits = scalar_as_bits("jit", n->dtype, scalar_of("jit", value));
+        }
+      }
+    }
+  }
+
+  graph::Engine& engine_;
+  graph::Program program_;
+};
+
+Recording& current() {
+  if (!recording) raise(ErrorKind::runtime, "[jit] nothing is recorded here");
+  return *static_cast<Recording*>(recording);
+}
+
+void begin(py::handle device) {
+  graph::Engine& e = to_device(device)->engine();
+  unlocked([&] {
+    rt::Lock l = e.lock();
+    e.begin_trace();
+  });
+  recording = new Recording{&e, {}, {}};
+}
+
+// Objects get back what they were before.
+std::unique_ptr<Recording> end() {
+  std::unique_ptr<Recording> r(&current());
+  recording = nullptr;
+  for (Met& m : r->met) tensor_in(m.object).move_to(m.before);
+  unlocked([&] {
+    rt::Lock l = r->engine->lock();
+    r->engine->end_trace();
+  });
+  return r;
+}
+
+int place_of(const py::list& list, py::handle o) {
+  for (size_t i = 0; i < list.size(); ++i)
+    if (list[i].ptr() == o.ptr()) return static_cast<int>(i);
+  return -1;
+}
+
+// Ends the recording. `aliases` stood for the arguments. Outputs are tensors.
+std::shared_ptr<Replay> finish(const py::list& outputs, const py::list& aliases) {
+  Recording& r = current();
+  graph::Engine& e = *r.engine;
+  std::vector<graph::NodeRef> results, inputs, varying;
+  std::vector<Replay::Source> sources;
+  std::vector<Replay::Output> outs;
+  for (py::handle o : outputs) tensor_in(o);  // what is given back is met, if nothing else is
+  for (Met& m : r.met) {
+    Tensor& t = tensor_in(m.object);
+    Replay::Source s;
+    int argument = place_of(aliases, m.object);
+    if (argument < 0)
+      s.object = m.object;
+    else
+      s.object = py::none();
+    s.argument = static_cast<size_t>(std::max(argument, 0));
+    s.moves = t.node() != m.placeholder;
+    s.shape = m.placeholder->shape;
+    s.dtype = m.placeholder->dtype;
+    if (s.moves && (!(t.shape() == s.shape) || t.dtype() != s.dtype))
+      raise(ErrorKind::runtime, "[jit] a tensor of shape " + to_string(s.shape) +
+                                    " became one of " + to_string(t.shape()) + " in place");
+    if (s.moves) results.push_back(t.node());
+    inputs.push_back(m.placeholder);
+    sources.push_back(std::move(s));
+  }
+  for (py::handle o : outputs) {
+    Replay::Output out;
+    out.object = py::none();
+    out.argument = place_of(aliases, o);
+    bool met = false;
+    for (const Met& m : r.met) met = met || m.object.ptr() == o.ptr();
+    if (out.argument < 0 && met)
+      out.object = py::reinterpret_borrow<py::object>(o);
+    out.fresh = out.argument < 0 && out.object.is_none();
+    if (out.fresh) results.push_back(tensor_in(o).node());
+    outs.push_back(std::move(out));
+  }
+  std::vector<size_t> counts;
+  for (Varying& v : r.varying) {
+    varying.insert(varying.end(), v.nodes.begin(), v.nodes.end());
+    counts.push_back(v.nodes.size());
+    v.nodes.clear();
+  }
+  graph::Program program;
+  unlocked([&] {
+    rt::Lock l = e.lock();
+    program = e.recorded(results, inputs, varying);
+  });
+  auto replay = std::make_shared<Replay>(e, std::move(program));
+  replay->sources = std::move(sources);
+  replay->outputs = std::move(outs);
+  replay->varying = std::move(r.varying);
+  replay->varying_counts = std::move(counts);
+  results.clear();
+  end();
+  return replay;
+}
+
+// Random numbers of this recording since `first`.
+void collect_random(Recording& r) {
+  if (r.varying.empty() || !r.varying.back().random) return;
+  Varying& v = r.varying.back();
+  unlocked([&] {
+    rt::Lock l = r.engine->lock();
+    const auto& all = r.engine->traced_random();
+    for (size_t i = v.first_random + v.nodes.size(); i < all.size(); ++i) {
+      v.nodes.push_back(all[i]);
+      v.behind.push_back(all[i]->step - v.offset);
+    }
+  });
+}
+
+}  // namespace
+
+thread_local void* recording = nullptr;
+
+void meet(py::handle o, Tensor& t) {
+  Recording& r = current();
+  if (t.node()->traced) return;
+  if (&t.engine() != r.engine)
+    raise(ErrorKind::device_mismatch, "[jit] the function runs on " + r.engine->name() +
+                                          ", a tensor that it uses is on " + t.engine().name());
+  graph::NodeRef before = t.node(), placeholder;
+  unlocked([&] {
+    rt::Lock l = r.engine->lock();
+    placeholder = r.engine->trace_input(before);
+  });
+  t.move_to(placeholder);
+  r.met.push_back({py::reinterpret_borrow<py::object>(o), before, placeholder});
+}
+
+void init_jit(py::module_& m) {
+  py::class_<Replay, std::shared_ptr<Replay>>(m, "Replay", "A recorded function.")
+      .def("__call__", &Replay::operator(), py::arg("arguments"),
+           "Runs it for other arguments of the same shapes and dtypes; None where a tensor that it "
+           "knows has another shape now.")
+      .def("first", &Replay::run, py::arg("arguments"),
+           "The same with numbers as they were while it was recorded.");
+  m.def("trace_begin", &begin, py::arg("device"), "Records what this thread does.");
+  m.def(
+      "trace_end",
+      [](const py::list& outputs, const py::list& aliases) {
+        if (recording) collect_random(current());
+        return finish(outputs, aliases);
+      },
+      py::arg("outputs"), py::arg("aliases"), "Ends the recording and gives what runs it again.");
+  m.def(
+      "trace_cancel", [] { end(); }, "Ends the recording; nothing has happened.");
+  m.def("tracing", [] { return recording != nullptr; });
+  m.def(
+      "trace_number",
+      [](py::object function, py::handle dtype) {
+        Recording& r = current();
+        collect_random(r);
+        DType d = to_dtype(dtype);
+        Scalar s = scalar_of("jit", function());
+        Tensor t = unlocked([&] { return full(*r.engine, Dims(), s, d, "jit"); });
+        r.varying.push_back({std::move(function), {t.node()}, {}, 0, 0, false});
+        return made(std::move(t));
+      },
+      py::arg("function"), py::arg("dtype"),
+      "A 0-d tensor of what `function` gives, now and for each run.");
+  m.def(
+      "trace_random",
+      [](py::object function, uint64_t offset) {
+        Recording& r = current();
+        collect_random(r);
+        size_t first = unlocked([&] {
+          rt::Lock l = r.engine->lock();
+          return r.engine->traced_random().size();
+        });
+        r.varying.push_back({std::move(function), {}, {}, first, offset, true});
+      },
+      py::arg("function"), py::arg("offset"),
+      "Random numbers made until the next call begin at (seed, offset) as `function` gives them.");
+}
+
+}  // namespace wgt::bind

@@ -1,0 +1,207 @@
+"""`wgtensor.jit`: a function is recorded once for each kind of arguments, then replayed."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, ParamSpec, TypeVar
+
+import numpy as np
+
+from wgtensor import _core
+from wgtensor._arrays import asarray
+from wgtensor._core import Tensor
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+RECORDINGS = 32  # of one function, least recently used first to go
+
+
+class _Leaf:
+    """The place of a tensor in a structure of arguments or results."""
+
+    def __repr__(self) -> str:
+        return "tensor"
+
+
+_TENSOR = _Leaf()
+
+
+def flatten(tree: Any, tensors: list[Any], arrays: bool = False) -> Any:
+    """The structure of nested dicts, lists and tuples, whose tensors are appended to a list."""
+    if isinstance(tree, Tensor) or (arrays and isinstance(tree, np.ndarray)):
+        tensors.append(tree)
+        return _TENSOR
+    if isinstance(tree, dict):
+        return dict, tuple((k, flatten(v, tensors, arrays)) for k, v in tree.items())
+    if isinstance(tree, (list, tuple)):
+        return type(tree), tuple(flatten(v, tensors, arrays) for v in tree)
+    return _Other(tree)
+
+
+class _Other:
+    """What is no tensor: part of the key."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Other) or type(self.value) is not type(other.value):
+            return False
+        return self.value is other.value or bool(self.value == other.value)
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
+
+
+def unflatten(structure: Any, tensors: Any) -> Any:
+    """The inverse of flatten(), with tensors from an iterator."""
+    if structure is _TENSOR:
+        return next(tensors)
+    if isinstance(structure, _Other):
+        return structure.value
+    kind, items = structure
+    if kind is dict:
+        return {k: unflatten(v, tensors) for k, v in items}
+    values = [unflatten(v, tensors) for v in items]
+    return kind(*values) if hasattr(kind, "_fields") else kind(values)
+
+
+class _Recording:
+    """One run of the function, to be repeated while its guards hold."""
+
+    def __init__(self, guards: list[tuple[Any, str, Any]]) -> None:
+        self.guards = guards
+        self.replay: _core.Replay
+        self.structure: Any
+        self.hooks: list[Callable[[], None]] = []
+
+    def holds(self) -> bool:
+        return all(getattr(o, name) == value for o, name, value in self.guards)
+
+
+class _Local(threading.local):
+    recording: _Recording | None = None
+
+
+_local = _Local()
+
+
+def tracing() -> bool:
+    """Whether this thread records a function."""
+    return _core.tracing()
+
+
+def number(function: Callable[[], float], dtype: Any) -> Any:
+    """What `function` gives: a plain number, or in a recording a 0-d tensor asked for anew by each
+    replay."""
+    return _core.trace_number(function, dtype) if _core.tracing() else function()
+
+
+def guard(owner: Any, name: str) -> None:
+    """What is recorded holds only while the attribute is what it is now."""
+    if _local.recording is not None:
+        _local.recording.guards.append((owner, name, getattr(owner, name)))
+
+
+def at_replay(function: Callable[[], None]) -> None:
+    """Calls it before each replay: for counts that the recorded function keeps in Python."""
+    if _local.recording is not None:
+        _local.recording.hooks.append(function)
+
+
+class Jitted(Generic[P, R]):
+    """A function whose work is recorded at its first call and replayed at later ones."""
+
+    def __init__(self, function: Callable[P, R]) -> None:
+        self._function = function
+        self._recordings: OrderedDict[Hashable, list[_Recording]] = OrderedDict()
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        given: list[Any] = []
+        structure = flatten((args, kwargs), given, arrays=True)
+        tensors = [t if isinstance(t, Tensor) else asarray(t) for t in given]
+        if _core.tracing():  # a jitted function inside another one is a part of it
+            inner: R = self._function(*args, **kwargs)
+            return inner
+        key = self._key(structure, tensors)
+        known = self._recordings.setdefault(key, [])
+        self._recordings.move_to_end(key)
+        for recording in known:
+            if not recording.holds():
+                continue
+            for hook in recording.hooks:
+                hook()
+            results = recording.replay(tensors)
+            if results is not None:
+                return self._result(recording, results)
+            known.remove(recording)  # a tensor that it knows has changed its shape
+            break
+        return self._record(known, structure, tensors)
+
+    def _key(self, structure: Any, tensors: list[Tensor]) -> Hashable:
+        kinds = tuple((t.shape, t.dtype.name, str(t.device)) for t in tensors)
+        key = (structure, kinds)
+        try:
+            hash(key)
+        except TypeError as error:
+            raise TypeError(
+                f"[jit] arguments are tensors, arrays and what can be hashed: {error}"
+            ) from None
+        return key
+
+    def _record(self, known: list[_Recording], structure: Any, tensors: list[Tensor]) -> R:
+        recording = _Recording([])
+        aliases = [t.__copy__() for t in tensors]
+        outputs: list[Tensor] = []
+        _core.trace_begin(tensors[0].device if tensors else None)
+        _local.recording = recording
+        try:
+            args, kwargs = unflatten(structure, iter(aliases))
+            recording.structure = flatten(self._function(*args, **kwargs), outputs)
+            recording.replay = _core.trace_end(outputs, aliases)
+        except BaseException:
+            if _core.tracing():
+                _core.trace_cancel()
+            raise
+        finally:
+            _local.recording = None
+        del outputs, aliases, args, kwargs
+        results = recording.replay.first(tensors)
+        known.append(recording)
+        while len(self._recordings) > RECORDINGS:
+            self._recordings.popitem(last=False)
+        return self._result(recording, results)
+
+    def _result(self, recording: _Recording, results: list[Tensor]) -> R:
+        value: R = unflatten(recording.structure, iter(results))
+        return value
+
+    def clear(self) -> None:
+        """Forgets what was recorded, and the tensors that it knows."""
+        self._recordings.clear()
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        return self if owner is None else functools.partial(self, owner)
+
+
+def jit(function: Callable[P, R]) -> Jitted[P, R]:
+    """A function that does the same as `function`, of which Python runs only the first call.
+
+    That call is recorded: the operations on tensors become a program, and later calls with
+    arguments of the same shapes and dtypes run it, without Python and without making the graph
+    anew. Arguments and results may be nested in dicts, lists and tuples. Tensors that the function
+    knows from elsewhere, as parameters of a model, are read anew by each call; those that it
+    changes in place change by each call. Arguments that are no tensors belong to the key: another
+    value is another recording; so pass numbers that change as 0-d tensors. Random numbers go on
+    from call to call, learning rates and steps of optimisers are asked for anew.
+
+    Reading a value inside, as ``loss.item()``, raises RuntimeError; so does later use of tensors
+    that were made inside and not returned. Results do not require gradients: take the whole step,
+    with its backward(), into the function. What else the function does in Python happens once.
+    """
+    return Jitted(function)

@@ -1,0 +1,358 @@
+"""Recorded functions: the same results as without, for other arguments, state, numbers, layouts."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import wgtensor as wt
+from helpers import dispatches, setting
+from wgtensor import _jit
+
+Array = np.ndarray[Any, Any]
+pytestmark = pytest.mark.short
+
+
+def counted(function: Any) -> tuple[Any, list[int]]:
+    """The function, and how often Python has run it."""
+    calls = [0]
+
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        calls[0] += 1
+        return function(*args, **kwargs)
+
+    return wt.jit(wrapped), calls
+
+
+def test_results_are_those_of_the_function(rng: np.random.Generator) -> None:
+    f, calls = counted(lambda x, w: wt.softmax(wt.relu(x @ w) + 1, axis=-1))
+    w = wt.asarray(rng.standard_normal((5, 3), dtype=np.float32))
+    for i in range(4):
+        x = wt.asarray(rng.standard_normal((7, 5), dtype=np.float32))
+        expected = wt.softmax(wt.relu(x @ w) + 1, axis=-1).numpy()
+        assert np.array_equal(f(x, w).numpy(), expected), i
+    assert calls == [1]
+    f(x[:3], w)
+    f(wt.zeros((7, 5), dtype="float16"), w)
+    assert calls == [3]
+    f(x, w)
+    assert calls == [3]
+
+
+def test_arguments_of_any_layout(rng: np.random.Generator) -> None:
+    f, calls = counted(lambda x: (x[1:, ::-1] * 2 + x[:-1]).T.sum(axis=0))
+    big = rng.standard_normal((40, 30), dtype=np.float32)
+    b = wt.asarray(big)
+    cuts = [
+        (slice(0, 6), slice(0, 5)),
+        (slice(3, 9), slice(2, 7)),
+        (slice(30, 24, -1), slice(0, 10, 2)),
+    ]
+    for cut in cuts:
+        x, a = b[cut], big[cut]
+        np.testing.assert_allclose(
+            f(x).numpy(), (a[1:, ::-1] * 2 + a[:-1]).T.sum(axis=0), rtol=1e-5
+        )
+    pending = b[:6, :5] * 3
+    a = big[:6, :5] * 3
+    np.testing.assert_allclose(
+        f(pending).numpy(), (a[1:, ::-1] * 2 + a[:-1]).T.sum(axis=0), rtol=1e-5
+    )
+    assert f(big[:6, :5]).shape == (5,)  # NumPy arrays are tensors
+    assert calls == [1]
+
+
+def test_structures() -> None:
+    class Point(NamedTuple):
+        x: wt.Tensor
+        y: wt.Tensor
+
+    f, calls = counted(
+        lambda d, p, *, n, flag=True: {"sum": d["a"] + p.x * n, "both": [p.y, (flag, "text", None)]}
+    )
+    for n in (2, 2, 3):
+        r = f({"a": wt.ones(2)}, Point(wt.ones(2), wt.zeros(1)), n=n)
+        assert r["sum"].tolist() == [1.0 + n] * 2
+        assert r["both"][0].tolist() == [0]
+        assert r["both"][1] == (True, "text", None)
+    assert calls == [2]
+    with pytest.raises(TypeError, match=r"\[jit\].*hash"):
+        f({"a": wt.ones(2)}, Point(wt.ones(2), wt.zeros(1)), n={1})
+
+
+def test_state_that_changes() -> None:
+    """Read anew by each call, changed by each call, also when others change it."""
+    w, step = wt.asarray([1.0, 2.0]), wt.zeros((), dtype="int32")
+
+    def update(g: wt.Tensor) -> wt.Tensor:
+        nonlocal w
+        before = w.sum()
+        w -= g * 0.5
+        w[0] = 7.0
+        step.__iadd__(1)
+        return before
+
+    f, calls = counted(update)
+    total = [f(wt.asarray([2.0, 2.0])).item() for _ in range(3)]
+    assert total == [3.0, 8.0, 7.0]
+    assert (w.tolist(), step.item(), calls) == ([7.0, -1.0], 3, [1])
+    w[...] = 100.0
+    assert f(wt.asarray([2.0, 2.0])).item() == 200
+    assert (w.tolist(), calls) == ([7.0, 99.0], [1])
+    kept = w.copy()
+    view = w[1:]
+    f(wt.asarray([0.0, 1.0]))
+    assert kept.tolist() == [7.0, 99.0]
+    assert view.tolist() == [99.0]
+    assert w.tolist() == [7.0, 98.5]
+
+
+def test_state_of_another_shape_is_recorded_anew() -> None:
+    box = [wt.ones(3)]
+    f, calls = counted(lambda x: x * box[0].sum())
+    assert f(wt.ones(1)).tolist() == [3]
+    box[0]._assign(wt.ones(5))
+    assert f(wt.ones(1)).tolist() == [5]
+    assert calls == [2]
+
+
+def test_arguments_that_change_in_place() -> None:
+    def add(x: wt.Tensor, y: wt.Tensor) -> wt.Tensor:
+        x += y
+        return x
+
+    f = wt.jit(add)
+    for _ in range(3):
+        x, y = wt.asarray([1.0, 2.0]), wt.ones(2)
+        r = f(x, y)
+        assert r is x
+        assert x.tolist() == [2.0, 3.0]
+        assert y.tolist() == [1.0, 1.0]
+    same = wt.ones(2)
+    f(same, same)
+    assert same.tolist() == [2.0, 2.0]
+
+
+def test_updates_need_no_second_buffer() -> None:
+    w = wt.ones(1 << 20)
+
+    def update() -> None:
+        w.__imul__(1.5)
+
+    f = wt.jit(update)
+    f()
+    wt.synchronize()
+    gc.collect()
+    before = wt.stats()["live_bytes"]
+    for _ in range(5):
+        f()
+        assert wt.stats()["live_bytes"] == before
+    assert w[0].item() == 1.5**6
+
+
+def test_views_constants_and_inputs_as_results(rng: np.random.Generator) -> None:
+    a = rng.standard_normal((4, 6), dtype=np.float32)
+    host = np.arange(3, dtype=np.float32)
+
+    def many(x: wt.Tensor) -> Any:
+        y = x * 2
+        return x, x.T, x[1:3], y, y[:, ::2], wt.asarray(host), wt.full((2,), 5), wt.arange(4)
+
+    f, calls = counted(many)
+    for factor in (1, 2):
+        b = a * np.float32(factor)
+        results = f(wt.asarray(b))
+        y = b * 2
+        expected = [b, b.T, b[1:3], y, y[:, ::2], host, np.full(2, 5), np.arange(4)]
+        for r, e in zip(results, expected, strict=True):
+            assert np.array_equal(r.numpy(), e)
+    assert calls == [1]
+
+
+def test_no_tensors() -> None:
+    f, calls = counted(lambda n: wt.arange(n).sum())
+    assert [f(4).item(), f(5).item(), f(4).item()] == [6, 10, 6]
+    assert calls == [2]
+    assert wt.jit(lambda: None)() is None
+
+
+def test_random_numbers_go_on() -> None:
+    f = wt.jit(lambda: (wt.random.uniform((5,)), wt.random.normal((3,))))
+    wt.random.manual_seed(3)
+    jitted = [[t.tolist() for t in f()] for _ in range(3)]
+    wt.random.manual_seed(3)
+    plain = [[wt.random.uniform((5,)).tolist(), wt.random.normal((3,)).tolist()] for _ in range(3)]
+    assert jitted == plain
+    wt.random.manual_seed(3)
+    assert [t.tolist() for t in f()] == plain[0]
+
+
+def test_numbers_that_vary() -> None:
+    state = {"rate": 0.5, "count": 0}
+    w = wt.zeros(2)
+
+    def count() -> None:
+        state["count"] += 1
+
+    def step(x: wt.Tensor) -> None:
+        w.__iadd__(x * _jit.number(lambda: state["rate"], wt.float32))
+        count()
+        _jit.at_replay(count)
+
+    f = wt.jit(step)
+    for rate in (0.5, 2.0, 3.0):
+        state["rate"] = rate
+        f(wt.ones(2))
+    assert w.tolist() == [5.5, 5.5]
+    assert state["count"] == 3
+
+
+def test_guards() -> None:
+    class Mode:
+        training = True
+
+    mode = Mode()
+
+    def f(x: wt.Tensor) -> wt.Tensor:
+        _jit.guard(mode, "training")
+        return x * 2 if mode.training else x
+
+    g, calls = counted(f)
+    x = wt.ones(1)
+    seen = []
+    for training in (True, True, False, True, False):
+        mode.training = training
+        seen.append(g(x).item())
+    assert seen == [2, 2, 1, 2, 1]
+    assert calls == [2]
+
+
+def test_reading_inside_is_refused() -> None:
+    x = wt.ones(3)
+    for bad in (
+        lambda x: x.sum().item(),
+        lambda x: x.numpy(),
+        lambda x: (x * 2).eval(),
+        lambda x: wt.synchronize(),
+        lambda x: float(x.sum()),
+        lambda x: wt.jit(lambda: wt.synchronize())(),
+    ):
+        with pytest.raises(RuntimeError, match=r"\[jit\].*inside a jitted function"):
+            wt.jit(bad)(x)
+        assert not wt._core.tracing()
+        assert (x * 2).tolist() == [2, 2, 2]
+
+
+def test_errors_inside_leave_everything_as_it_was() -> None:
+    w = wt.ones(2)
+
+    def bad(x: wt.Tensor) -> None:
+        w.__iadd__(x)
+        raise KeyError("stop")
+
+    with pytest.raises(KeyError, match="stop"):
+        wt.jit(bad)(wt.ones(2))
+    with pytest.raises(wt.ShapeError):
+        wt.jit(lambda x: x + wt.ones(5))(w)
+    assert w.tolist() == [1, 1]
+
+
+def test_what_was_made_inside_is_not_there_outside() -> None:
+    kept = []
+    f = wt.jit(lambda x: kept.append(x * 2))
+    f(wt.ones(2))
+    for use in (lambda: kept[0].tolist(), lambda: kept[0] + 1):
+        with pytest.raises(RuntimeError, match=r"\[jit\].*return it"):
+            use()
+    wt.synchronize()
+    inner = wt.jit(lambda x: x + 1)
+    outer = wt.jit(lambda x: inner(x) * 3)
+    assert [outer(wt.full((1,), n)).item() for n in (1, 2)] == [6, 9]
+
+
+def test_replays_compile_and_plan_nothing() -> None:
+    w = wt.ones((16, 16))
+
+    def step(x: wt.Tensor, lr: wt.Tensor) -> wt.Tensor:
+        h = wt.tanh(x @ w)
+        w.__isub__(lr * (h.T @ x))
+        return h.sum()
+
+    f = wt.jit(step)
+    x = wt.ones((8, 16))
+    for i in range(3):
+        f(x, wt.full((), 0.01 * i)).eval()
+    wt.synchronize()
+    before = wt.stats()
+    for i in range(20):
+        f(x, wt.full((), 0.01 * i)).eval()
+    wt.synchronize()
+    after = wt.stats()
+    assert after["pipelines"] == before["pipelines"]
+    assert after["plans"] == before["plans"]
+    assert dispatches(lambda: f(x, wt.full((), 0.5))) <= 4
+
+
+def test_many_results_keep_little() -> None:
+    """Kept scalars of replays move into shared buffers, as others do."""
+    f = wt.jit(lambda x: x.sum())
+    kept = [f(wt.full((4,), i)) for i in range(1500)]
+    wt.synchronize()
+    assert wt.stats()["live_buffers"] < 1200
+    assert [k.item() for k in kept[::100]] == [4.0 * i for i in range(0, 1500, 100)]
+
+
+def test_settings() -> None:
+    """Checked, and one operation to a kernel."""
+    w = wt.ones((3, 3))
+    for mode in ({"debug": True}, {"max_fusion": 1}, {"flush_nodes": 2}, {"max_plans": 1}):
+        f = wt.jit(lambda x: ((x @ w + 1) * 2).sum(axis=0) - x[0])
+        with setting(**mode):
+            for n in (1, 2):
+                assert f(wt.full((3, 3), float(n))).tolist() == [6 * (3 * n + 1) - n] * 3
+
+
+def test_other_threads_go_on_meanwhile() -> None:
+    started, done = threading.Event(), threading.Event()
+    seen = []
+
+    def work() -> None:
+        started.wait(10)
+        x = wt.ones(5)
+        for _ in range(50):
+            x = x * 1.0 + 1
+            x.eval()
+        seen.append(x.tolist())
+        done.set()
+
+    def traced(x: wt.Tensor) -> wt.Tensor:
+        y = x * 2
+        started.set()
+        done.wait(10)
+        return y + 1
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert wt.jit(traced)(wt.ones(2)).tolist() == [3, 3]
+    thread.join()
+    assert seen == [[51.0] * 5]
+
+
+def test_methods() -> None:
+    class Model:
+        def __init__(self) -> None:
+            self.w = wt.full((2,), 3.0)
+
+        @wt.jit
+        def __call__(self, x: wt.Tensor) -> wt.Tensor:
+            return x * self.w
+
+    model = Model()
+    assert model(wt.ones(2)).tolist() == [3, 3]
+    model.w += 1
+    assert model(wt.ones(2)).tolist() == [4, 4]
+    assert Model()(wt.ones(2)).tolist() == [3, 3]
