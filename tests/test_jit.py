@@ -356,3 +356,27 @@ def test_methods() -> None:
     model.w += 1
     assert model(wt.ones(2)).tolist() == [4, 4]
     assert Model()(wt.ones(2)).tolist() == [3, 3]
+
+
+def test_lookups(rng: np.random.Generator) -> None:
+    table = wt.asarray(rng.standard_normal((10, 4), dtype=np.float32))
+    f, calls = counted(lambda i: (table[i] * 2).sum(axis=-1))
+    for at in ([1, 2, 9], [-1, 0, 0]):
+        expected = (table.numpy()[at] * 2).sum(axis=-1)
+        np.testing.assert_allclose(f(wt.asarray(at)).numpy(), expected, rtol=1e-6)
+    with pytest.raises(IndexError, match="10"):
+        f(wt.asarray([1, 10, 2])).numpy()
+    assert f(wt.asarray([1, 1, 1])).shape == (3,)
+    assert calls == [1]
+
+
+def test_a_device_made_anew() -> None:
+    device = wt.Device()
+    f, calls = counted(lambda x: x + wt.asarray([1.0, 2.0], device=device))
+    assert f(wt.ones(2, device=device)).tolist() == [2, 3]
+    device.destroy()
+    with pytest.raises(wt.DeviceLostError):
+        f(wt.ones(2, device=device))
+    device.recover()
+    assert f(wt.ones(2, device=device)).tolist() == [2, 3]
+    assert calls == [2]

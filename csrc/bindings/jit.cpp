@@ -56,8 +56,10 @@ class Replay {
   std::vector<Varying> varying;  // without nodes
   std::vector<size_t> varying_counts;
 
-  // Nothing where a tensor that the function knows has another shape or dtype than it had.
+  // Nothing where a tensor that the function knows has another shape or dtype than it had, or the
+  // device is another one.
   py::object operator()(const py::list& arguments) {
+    if (&engine_.device() != program_.device) return py::none();
     for (const Source& s : sources) {
       const Tensor& t =
           tensor_in(s.object.is_none() ? py::handle(arguments[s.argument]) : py::handle(s.object));
@@ -187,8 +189,7 @@ std::shared_ptr<Replay> finish(const py::list& outputs, const py::list& aliases)
     out.argument = place_of(aliases, o);
     bool met = false;
     for (const Met& m : r.met) met = met || m.object.ptr() == o.ptr();
-    if (out.argument < 0 && met)
-      out.object = py::reinterpret_borrow<py::object>(o);
+    if (out.argument < 0 && met) out.object = py::reinterpret_borrow<py::object>(o);
     out.fresh = out.argument < 0 && out.object.is_none();
     if (out.fresh) results.push_back(tensor_in(o).node());
     outs.push_back(std::move(out));
@@ -251,7 +252,7 @@ void init_jit(py::module_& m) {
   py::class_<Replay, std::shared_ptr<Replay>>(m, "Replay", "A recorded function.")
       .def("__call__", &Replay::operator(), py::arg("arguments"),
            "Runs it for other arguments of the same shapes and dtypes; None where a tensor that it "
-           "knows has another shape now.")
+           "knows has another shape now, or the device is a new one.")
       .def("first", &Replay::run, py::arg("arguments"),
            "The same with numbers as they were while it was recorded.");
   m.def("trace_begin", &begin, py::arg("device"), "Records what this thread does.");

@@ -16,6 +16,7 @@ NodeRef Faults::leaf(Engine& e) {
   std::vector<uint32_t> none(2 * kSlots, 0);
   auto make = [&] {
     NodeRef n = e.empty(DType::uint32, Dims{2 * kSlots});
+    n->traced = true;  // recorded programs may know it
     e.device().upload(*n->buffer, 0, none.data(), kSlots * kSlotBytes);
     return n;
   };

@@ -103,7 +103,7 @@ struct Meaning {
 
 struct Node : RefCounted, Meaning {
   bool deferred = false;  // held, but cheaper to keep than to compute: not a root any more
-  bool traced = false;    // made while its thread recorded a program
+  bool traced = false;    // made while its thread recorded a program, which may know its value
   std::atomic<uint32_t> handles{0};  // live tensors of this node (a part of refs)
   uint32_t readers = 0;              // pending nodes that read it [engine lock]
   rt::BufferRef buffer;              // leaf

@@ -116,6 +116,7 @@ NodeRef Engine::copy_of(const Node& n) {
 Program Engine::recorded(const std::vector<NodeRef>& results, const std::vector<NodeRef>& inputs,
                          const std::vector<NodeRef>& varying) {
   Program p;
+  p.device = &device();
   Recorder r(*this, &Engine::copy_of, p);
   for (const NodeRef& n : results) {
     resolve(*n);

@@ -11,6 +11,7 @@ struct Program {
   std::vector<NodeRef> inputs;   // leaves whose value each run sets; null where nothing reads them
   std::vector<NodeRef> nodes;    // what is computed, views left out, each behind what it reads
   std::vector<NodeRef> results;  // nodes, views of them, inputs, or leaves made while recording
+  const rt::Device* device = nullptr;  // that its leaves are on
   std::vector<NodeRef> varying;  // fills and random numbers whose parameters may be set; or null
 };
 
