@@ -156,7 +156,8 @@ class State:
             number = int(self.choose([0, 1, 2, 3, 7] if dtype[0] == "u" else [0, 1, 2, 7, -1, -3]))
             data = np.asarray(number, dtype)
         value = Value(data, weak=True)
-        return Term(repr(number), lambda env: value)
+        text = f"({number!r})" if number < 0 else repr(number)
+        return Term(text, lambda env: value)
 
     def key(self, shape: tuple[int, ...]) -> str:
         """What may stand between the brackets of an index."""

@@ -380,3 +380,48 @@ def test_a_device_made_anew() -> None:
     device.recover()
     assert f(wt.ones(2, device=device)).tolist() == [2, 3]
     assert calls == [2]
+
+
+def test_training_steps(rng: np.random.Generator) -> None:
+    """Forward, backward and update in one recording, beside the same without it."""
+
+    def train(jitted: bool) -> tuple[list[float], Array]:
+        w = wt.asarray(start).requires_grad_()
+
+        def step(x: wt.Tensor, y: wt.Tensor) -> wt.Tensor:
+            loss = wt.square(wt.tanh(x @ w) - y).mean()
+            loss.backward()
+            assert w.grad is not None
+            with wt.no_grad():
+                w.__isub__(w.grad * 0.5)
+            w.grad = None
+            return loss
+
+        f = wt.jit(step) if jitted else step
+        losses = [f(wt.asarray(x), wt.asarray(y)).item() for x, y in data]
+        assert w.requires_grad
+        assert w.is_leaf
+        return losses, w.numpy()
+
+    start = rng.standard_normal((4, 2), dtype=np.float32)
+    data = [
+        (
+            rng.standard_normal((9, 4), dtype=np.float32),
+            rng.standard_normal((9, 2), dtype=np.float32),
+        )
+        for _ in range(5)
+    ]
+    losses, w = train(jitted=True)
+    expected, expected_w = train(jitted=False)
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
+    np.testing.assert_allclose(w, expected_w, rtol=1e-5)
+
+
+def test_gradients_that_accumulate() -> None:
+    w = wt.asarray([1.0, 2.0]).requires_grad_()
+    w.grad = wt.zeros(2)
+    f = wt.jit(lambda x: (w * x).sum().backward())
+    for _ in range(3):
+        f(wt.asarray([1.0, 3.0]))
+    assert w.grad.tolist() == [3.0, 9.0]
+    assert not wt.jit(lambda x: w * x)(wt.ones(2)).requires_grad

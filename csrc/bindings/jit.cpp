@@ -10,7 +10,8 @@ namespace {
 // A tensor that was there before the recording.
 struct Met {
   py::object object;
-  graph::NodeRef before, placeholder;
+  Tensor before;
+  graph::NodeRef placeholder;
 };
 
 // A number, or the key and counter of random numbers, that a Python function gives for each run.
@@ -42,6 +43,7 @@ class Replay {
     py::object object;  // none: the argument
     size_t argument = 0;
     bool moves = false;
+    bool detaches = false;  // its new value has no place on the tape
     Dims shape;
     DType dtype = DType::float32;
   };
@@ -61,8 +63,7 @@ class Replay {
   py::object operator()(const py::list& arguments) {
     if (&engine_.device() != program_.device) return py::none();
     for (const Source& s : sources) {
-      const Tensor& t =
-          tensor_in(s.object.is_none() ? py::handle(arguments[s.argument]) : py::handle(s.object));
+      const Tensor& t = tensor_in(object_of(s, arguments));
       if (!(t.shape() == s.shape) || t.dtype() != s.dtype || &t.engine() != &engine_)
         return py::none();
     }
@@ -75,8 +76,7 @@ class Replay {
     std::vector<graph::NodeRef> given, results;
     std::vector<bool> take;
     for (const Source& s : sources) {
-      py::handle o = s.object.is_none() ? py::handle(arguments[s.argument]) : py::handle(s.object);
-      given.push_back(tensor_in(o).node());
+      given.push_back(tensor_in(object_of(s, arguments)).node());
       take.push_back(s.moves);
     }
     unlocked([&] {
@@ -84,10 +84,12 @@ class Replay {
       results = engine_.run(program_, std::move(given), std::move(take));
     });
     size_t next = 0;
-    for (const Source& s : sources)
-      if (s.moves)
-        tensor_in(s.object.is_none() ? py::handle(arguments[s.argument]) : py::handle(s.object))
-            .move_to(results[next++]);
+    for (const Source& s : sources) {
+      if (!s.moves) continue;
+      Tensor& t = tensor_in(object_of(s, arguments));
+      t.move_to(results[next++]);
+      if (s.detaches) t = t.detached();
+    }
     py::list out;
     for (const Output& o : outputs) {
       if (o.fresh)
@@ -100,6 +102,10 @@ class Replay {
   }
 
  private:
+  static py::handle object_of(const Source& s, const py::list& arguments) {
+    return s.object.is_none() ? py::handle(arguments[s.argument]) : py::handle(s.object);
+  }
+
   void set_varying() {
     size_t at = 0;
     for (size_t i = 0; i < varying.size(); ++i) {
@@ -142,7 +148,7 @@ void begin(py::handle device) {
 std::unique_ptr<Recording> end() {
   std::unique_ptr<Recording> r(&current());
   recording = nullptr;
-  for (Met& m : r->met) tensor_in(m.object).move_to(m.before);
+  for (Met& m : r->met) tensor_in(m.object) = m.before;
   unlocked([&] {
     rt::Lock l = r->engine->lock();
     r->engine->end_trace();
@@ -174,6 +180,7 @@ std::shared_ptr<Replay> finish(const py::list& outputs, const py::list& aliases)
       s.object = py::none();
     s.argument = static_cast<size_t>(std::max(argument, 0));
     s.moves = t.node() != m.placeholder;
+    s.detaches = t.variable() != m.before.variable();
     s.shape = m.placeholder->shape;
     s.dtype = m.placeholder->dtype;
     if (s.moves && (!(t.shape() == s.shape) || t.dtype() != s.dtype))
@@ -239,13 +246,14 @@ void meet(py::handle o, Tensor& t) {
   if (&t.engine() != r.engine)
     raise(ErrorKind::device_mismatch, "[jit] the function runs on " + r.engine->name() +
                                           ", a tensor that it uses is on " + t.engine().name());
-  graph::NodeRef before = t.node(), placeholder;
+  Tensor before = t;
+  graph::NodeRef placeholder;
   unlocked([&] {
     rt::Lock l = r.engine->lock();
-    placeholder = r.engine->trace_input(before);
+    placeholder = r.engine->trace_input(before.node());
   });
   t.move_to(placeholder);
-  r.met.push_back({py::reinterpret_borrow<py::object>(o), before, placeholder});
+  r.met.push_back({py::reinterpret_borrow<py::object>(o), std::move(before), placeholder});
 }
 
 void init_jit(py::module_& m) {

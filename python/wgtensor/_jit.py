@@ -144,8 +144,8 @@ class Jitted(Generic[P, R]):
         return self._record(known, structure, tensors)
 
     def _key(self, structure: Any, tensors: list[Tensor]) -> Hashable:
-        kinds = tuple((t.shape, t.dtype.name, str(t.device)) for t in tensors)
-        key = (structure, kinds)
+        kinds = tuple((t.shape, t.dtype.name, str(t.device), t.requires_grad) for t in tensors)
+        key = (structure, kinds, _core.grad_enabled())
         try:
             hash(key)
         except TypeError as error:
