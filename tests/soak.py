@@ -8,6 +8,7 @@ gives. Seeds are printed, and what fails with one fails again.
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import logging
 import os
 import sys
@@ -18,8 +19,9 @@ from typing import Any
 import pytest
 
 import wgtensor as wt
-from helpers import setting
+from helpers import device_has, setting
 from test_loss import destroyed, injected
+from test_random_gradients import examine_by_differences, examine_by_torch
 from test_random_graphs import MODES, alive, examine, unbounded
 from test_resources import distinct_kernels
 
@@ -47,6 +49,23 @@ def test_losses() -> None:
     destroyed(1000, first)
     for i in range(5):  # a lost device costs some memory for as long as its process lives
         injected(100, first + i)
+
+
+def test_gradients() -> None:
+    """WGTENSOR_SOAK_GRADIENTS random programs, 2,000 by default, with PyTorch's gradients; without
+    PyTorch a tenth of them by differences.
+    """
+    number, first = int(os.environ.get("WGTENSOR_SOAK_GRADIENTS", "2000")), seed()
+    torch = importlib.util.find_spec("torch") is not None
+    say(f"\ngradients of {number} graphs from seed {first}, {'with' if torch else 'no'} PyTorch")
+    wide = device_has("float64")
+    if not torch and not wide:
+        pytest.skip("neither PyTorch nor float64")
+    for i in range(number if torch else number // 10):
+        if torch:
+            examine_by_torch(first + i, "float64" if wide and i % 2 else "float32")
+        else:
+            examine_by_differences(first + i)
 
 
 class Log(logging.Handler):

@@ -60,6 +60,40 @@ def test_only_floats_require_grad() -> None:
     assert wt.zeros(2, dtype="int32").requires_grad_(False).requires_grad is False
 
 
+def test_new_tensors_may_require_grad() -> None:
+    like = wt.ones(2)
+    for t in (
+        wt.zeros(2, requires_grad=True),
+        wt.ones((1, 2), requires_grad=True),
+        wt.full(2, 1.5, requires_grad=True),
+        wt.empty(2, requires_grad=True),
+        wt.zeros_like(like, requires_grad=True),
+        wt.ones_like(like, requires_grad=True),
+        wt.full_like(like, 3, requires_grad=True),
+        wt.empty_like(like, requires_grad=True),
+        wt.eye(2, requires_grad=True),
+        wt.arange(2.0, requires_grad=True),
+        wt.linspace(0, 1, 5, requires_grad=True),
+        wt.asarray([1.0], requires_grad=True),
+        wt.asarray(np.ones(2, np.float16), requires_grad=True),
+    ):
+        assert t.requires_grad
+        assert t.is_leaf
+    with pytest.raises(RuntimeError, match="floating-point"):
+        wt.zeros(2, dtype="int32", requires_grad=True)
+
+
+def test_gradients_between_devices() -> None:
+    """By way of the host, there and back."""
+    other = wt.Device(wt.default_device().index)
+    x = leaf(1, 2)
+    y = (x * 3).to_device(other)
+    (y * y).sum().backward()
+    assert x.grad is not None
+    assert x.grad.device == x.device
+    assert grad_of(x) == [18, 36]
+
+
 def test_requires_grad_of_results_stays() -> None:
     y = leaf(1) * 2
     with pytest.raises(RuntimeError, match="leaf"):

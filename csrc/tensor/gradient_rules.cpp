@@ -142,6 +142,22 @@ Value sinc_slope(const Value& x) {
   return where(near, (kPi * kPi) * inside * series, (cos(turned) - sinc(outside)) / outside);
 }
 
+// Below 1/2 by reflection; then psi(y) = psi(y + 8) - 1/y - .. - 1/(y + 7), and psi(y + 8) by its
+// asymptotic series (NIST DLMF 5.11.2), whose coefficients are Bernoulli numbers B_2k / 2k.
+Value lgamma_slope(const Value& x) {
+  constexpr double kSeries[] = {1.0 / 12,  -1.0 / 120,     1.0 / 252, -1.0 / 240,
+                                1.0 / 132, -691.0 / 32760, 1.0 / 12};
+  constexpr int kShift = 8;
+  Value reflected = x < 0.5, y = where(reflected, 1 - x, x), shifts = 0;
+  for (int k = 0; k < kShift; ++k) shifts = shifts + 1 / (y + k);
+  Value z = y + kShift, u = 1 / square(z), series = 0;
+  for (int k = 6; k >= 0; --k) series = (series + kSeries[k]) * u;
+  Value psi = log(z) - 0.5 / z - series - shifts;
+  Value rest = where(reflected, x - rint(x), 0.25);  // 1/4: any place where tan has a slope
+  Value turned = where((x < 0) & (rest == 0), std::nan(""), psi - kPi / tan(kPi * rest));
+  return where(reflected, turned, psi);
+}
+
 Value xlogy_first(const Value& g, const Value& x1, const Value& x2, const Value& logarithm,
                   double edge) {
   return where((x1 == 0) & (x2 <= edge), 0, g * logarithm);

@@ -19,6 +19,8 @@ Value celu_slope(const Value& q);
 Value silu_slope(const Value& x);
 Value mish_slope(const Value& x);
 Value sinc_slope(const Value& x);
+/// Of lgamma: the digamma function. -inf at 0 and NaN at negative whole numbers.
+Value lgamma_slope(const Value& x);
 /// g logarithm, for the gradient of x1 logarithm by x1; 0 where x1 is 0 and x2 no more than `edge`.
 Value xlogy_first(const Value& g, const Value& x1, const Value& x2, const Value& logarithm,
                   double edge);

@@ -37,8 +37,21 @@ _WEAK = {"bool": bool_, "uint32": uint32}  # of NumPy's scalars; the others beco
 _WHOLE = {int, bool, range, list, tuple}
 
 
+def leaf(t: Tensor, requires_grad: bool) -> Tensor:
+    """A tensor just made, for which gradients are computed if asked."""
+    if requires_grad:
+        t.requires_grad = True
+    return t
+
+
 def asarray(
-    obj: ArrayLike, /, *, dtype: Any = None, device: DeviceLike = None, copy: bool | None = None
+    obj: ArrayLike,
+    /,
+    *,
+    dtype: Any = None,
+    device: DeviceLike = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of `obj`: a tensor, a NumPy array, any buffer or DLPack object, numbers, or nested
     sequences of numbers or of tensors.
@@ -47,8 +60,13 @@ def asarray(
     default float (float32), integers int32. Raises DTypeError for a dtype that the device lacks,
     as nothing is narrowed unless `dtype` asks for it, ShapeError for ragged sequences,
     OverflowError for integers that do not fit, and ValueError for ``copy=False`` where there
-    is something to copy.
+    is something to copy. With `requires_grad` gradients are computed for the result, as for that
+    of other functions that make tensors: RuntimeError for integers and bools.
     """
+    return leaf(_asarray(obj, dtype, device, copy), requires_grad)
+
+
+def _asarray(obj: ArrayLike, dtype: Any, device: DeviceLike, copy: bool | None) -> Tensor:
     wanted = None if dtype is None else to_dtype(dtype)
     if isinstance(obj, Tensor):
         return _converted(obj, wanted, device, copy)
@@ -269,7 +287,20 @@ def _converted(t: Tensor, dtype: DType | None, device: DeviceLike, copy: bool | 
             f"to {dtype or t.dtype} on {device or t.device}"
         )
     r = t if dtype is None else t._astype(dtype)
-    return _core.from_array(r.numpy(), r.dtype, device) if moved else r
+    return _moved(r, device) if moved else r
+
+
+def _moved(t: Tensor, device: DeviceLike) -> Tensor:
+    """By way of the host; a gradient comes back the same way."""
+    made = _core.from_array(t.numpy(), t.dtype, device)
+    if not (t.requires_grad and _core.grad_enabled()):
+        return made
+    home = t.device
+
+    def back(grads: list[Tensor], needed: list[bool], _: Any) -> list[Tensor]:
+        return [_moved(grads[0], home)]
+
+    return _core.attach("to_device", [t], [made], back, False)[0]
 
 
 def _stacked(items: Any, dtype: DType | None, device: DeviceLike) -> Tensor:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wgtensor import _core
-from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor
+from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor, leaf
 from wgtensor._core import Tensor
 from wgtensor._dtypes import DType, get_default_dtype, int32, scalar_dtype, to_dtype
 from wgtensor._reductions import Axis
@@ -24,27 +24,38 @@ def _dtype(dtype: Any, default: DType | None = None) -> DType:
     return get_default_dtype() if default is None else default
 
 
-def zeros(shape: Shape, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+def zeros(
+    shape: Shape, *, dtype: Any = None, device: DeviceLike = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of zeros; the default float unless `dtype` says otherwise."""
-    return _core.full(shape, 0, _dtype(dtype), device, "zeros")
+    return leaf(_core.full(shape, 0, _dtype(dtype), device, "zeros"), requires_grad)
 
 
-def ones(shape: Shape, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+def ones(
+    shape: Shape, *, dtype: Any = None, device: DeviceLike = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of ones; the default float unless `dtype` says otherwise."""
-    return _core.full(shape, 1, _dtype(dtype), device, "ones")
+    return leaf(_core.full(shape, 1, _dtype(dtype), device, "ones"), requires_grad)
 
 
 def full(
-    shape: Shape, fill_value: float, *, dtype: Any = None, device: DeviceLike = None
+    shape: Shape,
+    fill_value: float,
+    *,
+    dtype: Any = None,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """A tensor whose elements are all `fill_value`; the dtype follows the value's Python type."""
     d = scalar_dtype("full", fill_value) if dtype is None else to_dtype(dtype)
-    return _core.full(shape, fill_value, d, device, "full")
+    return leaf(_core.full(shape, fill_value, d, device, "full"), requires_grad)
 
 
-def empty(shape: Shape, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+def empty(
+    shape: Shape, *, dtype: Any = None, device: DeviceLike = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor with unspecified elements; the default float unless `dtype` says otherwise."""
-    return _core.empty(shape, _dtype(dtype), device)
+    return leaf(_core.empty(shape, _dtype(dtype), device), requires_grad)
 
 
 def _like(op: str, x: ArrayLike, value: Any, dtype: Any, device: DeviceLike) -> Tensor:
@@ -54,27 +65,42 @@ def _like(op: str, x: ArrayLike, value: Any, dtype: Any, device: DeviceLike) -> 
     )
 
 
-def zeros_like(x: ArrayLike, /, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+def zeros_like(
+    x: ArrayLike, /, *, dtype: Any = None, device: DeviceLike = None, requires_grad: bool = False
+) -> Tensor:
     """Zeros of the shape, dtype and device of `x`."""
-    return _like("zeros_like", x, 0, dtype, device)
+    return leaf(_like("zeros_like", x, 0, dtype, device), requires_grad)
 
 
-def ones_like(x: ArrayLike, /, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+def ones_like(
+    x: ArrayLike, /, *, dtype: Any = None, device: DeviceLike = None, requires_grad: bool = False
+) -> Tensor:
     """Ones of the shape, dtype and device of `x`."""
-    return _like("ones_like", x, 1, dtype, device)
+    return leaf(_like("ones_like", x, 1, dtype, device), requires_grad)
 
 
 def full_like(
-    x: ArrayLike, /, fill_value: float, *, dtype: Any = None, device: DeviceLike = None
+    x: ArrayLike,
+    /,
+    fill_value: float,
+    *,
+    dtype: Any = None,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """`fill_value` everywhere, with the shape, dtype and device of `x`."""
-    return _like("full_like", x, fill_value, dtype, device)
+    return leaf(_like("full_like", x, fill_value, dtype, device), requires_grad)
 
 
-def empty_like(x: ArrayLike, /, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+def empty_like(
+    x: ArrayLike, /, *, dtype: Any = None, device: DeviceLike = None, requires_grad: bool = False
+) -> Tensor:
     """Unspecified elements, with the shape, dtype and device of `x`."""
     t = as_tensor("empty_like", x)
-    return _core.empty(t.shape, _dtype(dtype, t.dtype), t.device if device is None else device)
+    return leaf(
+        _core.empty(t.shape, _dtype(dtype, t.dtype), t.device if device is None else device),
+        requires_grad,
+    )
 
 
 def _number(op: str, name: str, value: Any) -> int | float:
@@ -93,6 +119,7 @@ def arange(
     *,
     dtype: Any = None,
     device: DeviceLike = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """start, start + step, ... up to but without stop; from 0 with one argument.
 
@@ -107,11 +134,13 @@ def arange(
     whole = all(isinstance(v, int) for v in (first, end, by))
     d = _dtype(dtype, int32 if whole else None)
     if whole and by and d.kind in "iu":
-        return _arange_of_integers(int(first), int(end), int(by), d, device)
-    count = (end - first) / by if by else 0
-    if d.kind in "iu" and 0 < count < math.inf:
-        _check_bounds(first, first + (math.ceil(count) - 1) * by, d)
-    return _core.arange(first, end, by, d, device)
+        made = _arange_of_integers(int(first), int(end), int(by), d, device)
+    else:
+        count = (end - first) / by if by else 0
+        if d.kind in "iu" and 0 < count < math.inf:
+            _check_bounds(first, first + (math.ceil(count) - 1) * by, d)
+        made = _core.arange(first, end, by, d, device)
+    return leaf(made, requires_grad)
 
 
 def _check_bounds(first: float, last: float, d: Any) -> None:
@@ -141,6 +170,7 @@ def eye(
     k: int = 0,
     dtype: Any = None,
     device: DeviceLike = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Ones on the k-th diagonal of an n_rows x n_cols matrix, zeros elsewhere."""
     try:
@@ -151,7 +181,7 @@ def eye(
         raise TypeError(
             f"[eye] sizes and k must be integers, not {n_rows!r}, {n_cols!r}, {k!r}"
         ) from None
-    return _core.eye(rows, columns, diagonal, _dtype(dtype), device)
+    return leaf(_core.eye(rows, columns, diagonal, _dtype(dtype), device), requires_grad)
 
 
 def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = True) -> Tensor:

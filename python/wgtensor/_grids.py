@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wgtensor import _core
-from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor
+from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor, leaf
 from wgtensor._core import DTypeError, ShapeError, Tensor
 from wgtensor._dtypes import DType, get_default_dtype, to_dtype
 from wgtensor._functions import arange, astype, eye
@@ -60,13 +60,15 @@ def linspace(
     dtype: Any = None,
     device: DeviceLike = None,
     endpoint: bool = True,
+    requires_grad: bool = False,
 ) -> Tensor:
     """`num` evenly spaced numbers from start to stop, or to one step before it without endpoint.
 
     start + i * step, in float64 and rounded once; the ends are exact. Integer dtypes round down.
     Raises ValueError for negative `num`, OverflowError where the dtype does not hold the values.
     """
-    return _spaced("linspace", np.linspace, start, stop, num, dtype, device, endpoint=endpoint)
+    made = _spaced("linspace", np.linspace, start, stop, num, dtype, device, endpoint=endpoint)
+    return leaf(made, requires_grad)
 
 
 def logspace(
