@@ -425,3 +425,19 @@ def test_gradients_that_accumulate() -> None:
         f(wt.asarray([1.0, 3.0]))
     assert w.grad.tolist() == [3.0, 9.0]
     assert not wt.jit(lambda x: w * x)(wt.ones(2)).requires_grad
+
+
+def test_state_that_is_made_inside() -> None:
+    state: dict[str, wt.Tensor] = {}
+
+    def step(x: wt.Tensor) -> wt.Tensor:
+        if "mean" not in state:
+            with _jit.outside(), _jit.outside():
+                state["mean"] = wt.zeros(2)
+                assert (wt.ones(2) + 1).tolist() == [2, 2]
+        state["mean"]._assign(state["mean"] * 0.5 + x)
+        return state["mean"] * 2
+
+    f = wt.jit(step)
+    assert [f(wt.ones(2)).tolist()[0] for _ in range(3)] == [2.0, 3.0, 3.5]
+    assert state["mean"].tolist() == [1.75, 1.75]

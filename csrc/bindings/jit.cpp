@@ -28,7 +28,10 @@ struct Recording {
   graph::Engine* engine;
   std::vector<Met> met;
   std::vector<Varying> varying;
+  int pauses = 0;
 };
+
+thread_local Recording* paused = nullptr;
 
 Tensor& tensor_in(py::handle o) {
   return *as_tensor(o);
@@ -156,6 +159,31 @@ std::unique_ptr<Recording> end() {
   return r;
 }
 
+void set_paused(bool value) {
+  graph::Engine& e = *paused->engine;
+  unlocked([&] {
+    rt::Lock l = e.lock();
+    e.pause_trace(value);
+  });
+}
+
+// Whatever happens until resume() is as if nothing were recorded.
+void pause() {
+  if (!paused) {
+    if (!recording) return;
+    paused = &current();
+    recording = nullptr;
+    set_paused(true);
+  }
+  ++paused->pauses;
+}
+
+void resume() {
+  if (!paused || --paused->pauses) return;
+  set_paused(false);
+  recording = std::exchange(paused, nullptr);
+}
+
 int place_of(const py::list& list, py::handle o) {
   for (size_t i = 0; i < list.size(); ++i)
     if (list[i].ptr() == o.ptr()) return static_cast<int>(i);
@@ -274,6 +302,8 @@ void init_jit(py::module_& m) {
   m.def(
       "trace_cancel", [] { end(); }, "Ends the recording; nothing has happened.");
   m.def("tracing", [] { return recording != nullptr; });
+  m.def("trace_pause", &pause, "What follows is no part of this thread's recording.");
+  m.def("trace_resume", &resume, "Ends what trace_pause() began.");
   m.def(
       "trace_number",
       [](py::object function, py::handle dtype) {

@@ -101,7 +101,9 @@ class Engine {
   // Recording what one thread does, to run it again. [lock]
   /// From now on this thread's nodes are only made. Raises where a recording goes on.
   void begin_trace();
-  bool tracing() const { return tracer_ == std::this_thread::get_id(); }
+  bool tracing() const { return tracer_ == std::this_thread::get_id() && !trace_pauses_; }
+  /// What this thread does meanwhile is no part of its recording.
+  void pause_trace(bool pause) { trace_pauses_ = pause; }
   /// Raises, saying that `what` cannot be, where this thread records.
   void check_not_traced(const char* what);
   /// What stands for a tensor that was there before; it is computed now.
@@ -183,6 +185,7 @@ class Engine {
   std::vector<rt::Window> windows_;
   std::vector<Node*> spare_;  // memory of dead nodes
   std::thread::id tracer_;    // the thread that records a program, if one does
+  bool trace_pauses_ = false;
   std::vector<NodeRef> traced_random_;
   // The current one last. Lost ones have given back what they held; what is left of them stays, as
   // any thread may still be on its way out of one.

@@ -22,15 +22,11 @@ void Engine::check_not_traced(const char* what) {
 }
 
 NodeRef Engine::trace_input(const NodeRef& of) {
-  std::thread::id self = tracer_;
-  tracer_ = {};
-  try {
-    computed(of);
-  } catch (...) {
-    tracer_ = self;
-    throw;
-  }
-  tracer_ = self;
+  trace_pauses_ = true;
+  std::unique_ptr<bool, void (*)(bool*)> ends(&trace_pauses_,
+                                              [](bool* pauses) { *pauses = false; });
+  computed(of);
+  ends.reset();
   NodeRef n = make(NodeKind::input, of->dtype, of->shape);
   enqueue(*n);
   return n;

@@ -107,6 +107,16 @@ def guard(owner: Any, name: str) -> None:
         _local.recording.guards.append((owner, name, getattr(owner, name)))
 
 
+class outside:  # noqa: N801 - read as `with outside():`
+    """What a recorded function does in this block happens once: state that it makes is there."""
+
+    def __enter__(self) -> None:
+        _core.trace_pause()
+
+    def __exit__(self, *error: object) -> None:
+        _core.trace_resume()
+
+
 def at_replay(function: Callable[[], None]) -> None:
     """Calls it before each replay: for counts that the recorded function keeps in Python."""
     if _local.recording is not None:
