@@ -20,6 +20,8 @@ void init_manipulation(py::module_& m);
 void init_random(py::module_& m);
 void init_sorting(py::module_& m);
 void init_gather(py::module_& m);
+/// `usual_new` makes objects of a class, as tensors' own does not.
+void init_parameter(py::module_& m, newfunc usual_new);
 void init_operators(py::module_& m, py::class_<Tensor>& t);
 void init_indexing(py::class_<Tensor>& t);
 void init_dlpack(py::module_& m);

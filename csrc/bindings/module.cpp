@@ -49,7 +49,9 @@ PYBIND11_MODULE(_core, m) {
   m.attr("__version__") = WGTENSOR_VERSION;
   init_errors(m);
   py::class_<Tensor> tensor(m, "Tensor", "A tensor on a GPU: a handle on a lazily computed array.");
-  reinterpret_cast<PyTypeObject*>(tensor.ptr())->tp_new = refuse_new;
+  auto* type = reinterpret_cast<PyTypeObject*>(tensor.ptr());
+  newfunc usual_new = type->tp_new;
+  type->tp_new = refuse_new;
   rt::set_interrupt_check(check_signals);
   init_device(m);
   init_tensor(m, tensor);
@@ -57,6 +59,7 @@ PYBIND11_MODULE(_core, m) {
   init_random(m);
   init_sorting(m);
   init_gather(m);
+  init_parameter(m, usual_new);
   init_operators(m, tensor);
   init_indexing(tensor);
   init_autograd(m, tensor);

@@ -54,7 +54,7 @@ from wgtensor import _devices, _tensor  # noqa: E402
 _tensor.install()
 _devices.install()
 
-from wgtensor import autograd, linalg, nn, random  # noqa: E402
+from wgtensor import autograd, linalg, nn, optim, random  # noqa: E402
 from wgtensor._config import config  # noqa: E402
 from wgtensor._devices import (  # noqa: E402
     default_device,
@@ -319,6 +319,7 @@ __all__ = [
     "nonzero",
     "ones",
     "ones_like",
+    "optim",
     "outer",
     "pad",
     "permute_dims",

@@ -1,0 +1,130 @@
+"""Modules of convolution and pooling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from wgtensor._arrays import ArrayLike, DeviceLike
+from wgtensor._core import Tensor
+from wgtensor.nn import init
+from wgtensor.nn._convolution import conv1d, conv2d, conv3d
+from wgtensor.nn._linear import new_parameter, uniform_by_fan
+from wgtensor.nn._module import Module
+from wgtensor.nn._pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from wgtensor.nn._windows import Padding, Sizes, sizes_of
+
+
+class _Convolution(Module):
+    function: Callable[..., Tensor]
+    dimensions: int
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Sizes,
+        stride: Sizes = 1,
+        padding: Padding = 0,
+        dilation: Sizes = 1,
+        groups: int = 1,
+        bias: bool = True,
+        device: DeviceLike = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        name = type(self).__name__
+        if groups < 1 or in_channels % groups or out_channels % groups:
+            raise ValueError(
+                f"[{name}] groups={groups} do not divide {in_channels} and {out_channels} channels"
+            )
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size = sizes_of(name, "kernel_size", kernel_size, self.dimensions, 1)
+        self.stride, self.padding, self.dilation = stride, padding, dilation
+        shape = (out_channels, in_channels // groups, *self.kernel_size)
+        self.weight = new_parameter(shape, dtype, device)
+        self.register_parameter(
+            "bias", new_parameter((out_channels,), dtype, device) if bias else None
+        )
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws the initial values anew, uniform within 1 / sqrt(inputs of an output)."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            uniform_by_fan(self.bias, init.fans("reset_parameters", self.weight)[0])
+
+    def forward(self, input: ArrayLike) -> Tensor:
+        window = (self.stride, self.padding, self.dilation, self.groups)
+        return type(self).function(input, self.weight, self.bias, *window)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
+            f"stride={self.stride}, padding={self.padding!r}, dilation={self.dilation}, "
+            f"groups={self.groups}, bias={self.bias is not None}"
+        )
+
+
+class Conv1d(_Convolution):
+    """conv1d of (N, C, L) with a weight (out_channels, in_channels / groups, k) and a bias."""
+
+    function, dimensions = staticmethod(conv1d), 1
+
+
+class Conv2d(_Convolution):
+    """conv2d of (N, C, H, W) with a weight (out_channels, in_channels / groups, kh, kw), a bias."""
+
+    function, dimensions = staticmethod(conv2d), 2
+
+
+class Conv3d(_Convolution):
+    """conv3d of (N, C, D, H, W) with a weight (out_channels, in_channels / groups, kernel)."""
+
+    function, dimensions = staticmethod(conv3d), 3
+
+
+class _Pooling(Module):
+    function: Callable[..., Tensor]
+    names: tuple[str, ...]
+
+    def __init__(
+        self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, **options: Any
+    ) -> None:
+        super().__init__()
+        if not set(options) <= set(self.names):
+            raise TypeError(f"[{type(self).__name__}] takes {', '.join(self.names)}")
+        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+        self.options = options
+
+    def forward(self, input: ArrayLike) -> Tensor:
+        window = (self.kernel_size, self.stride, self.padding)
+        return type(self).function(input, *window, **self.options)
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxPool1d(_Pooling):
+    """max_pool1d; also takes dilation and ceil_mode by name."""
+
+    function, names = staticmethod(max_pool1d), ("dilation", "ceil_mode")
+
+
+class MaxPool2d(_Pooling):
+    """max_pool2d; also takes dilation and ceil_mode by name."""
+
+    function, names = staticmethod(max_pool2d), ("dilation", "ceil_mode")
+
+
+class AvgPool1d(_Pooling):
+    """avg_pool1d; also takes ceil_mode and count_include_pad by name."""
+
+    function, names = staticmethod(avg_pool1d), ("ceil_mode", "count_include_pad")
+
+
+class AvgPool2d(_Pooling):
+    """avg_pool2d; also takes ceil_mode and count_include_pad by name."""
+
+    function, names = staticmethod(avg_pool2d), ("ceil_mode", "count_include_pad")

@@ -1,0 +1,105 @@
+"""What modules do with the values of their tensors: replace, move, compare with a saved state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from wgtensor import _core
+from wgtensor._arrays import DeviceLike
+from wgtensor._core import Device, DTypeError, Tensor
+from wgtensor._dtypes import DType, to_dtype
+
+
+class LoadResult(NamedTuple):
+    """Names that load_state_dict() did not find, and those that it had no place for."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class Target(NamedTuple):
+    """Where to() moves tensors."""
+
+    dtype: DType | None
+    device: Device | None
+
+
+@contextmanager
+def recording(on: bool) -> Iterator[None]:
+    """Whether operations go on the tape, for as long as the block runs."""
+    before = _core.grad_enabled()
+    _core.set_grad_enabled(on)
+    try:
+        yield
+    finally:
+        _core.set_grad_enabled(before)
+
+
+def set_value(t: Tensor, value: Tensor) -> None:
+    """Moves the handle `t` to a value, outside of the tape."""
+    with recording(False):
+        t._assign(value)
+
+
+def target_of(args: tuple[Any, ...], dtype: Any, device: DeviceLike) -> Target:
+    """The meaning of to()'s arguments. Raises TypeError, DTypeError for what is no float."""
+    for a in args:
+        if isinstance(a, Tensor):
+            dtype, device = a.dtype, a.device
+        elif isinstance(a, (Device, int)) or (isinstance(a, str) and not _is_dtype(a)):
+            device = a
+        else:
+            dtype = a
+    d = None if dtype is None else to_dtype(dtype)
+    if d is not None and d.kind != "f":
+        raise DTypeError(f"[to] a module takes a float dtype, not {d}")
+    return Target(d, None if device is None else _core.get_device(device))
+
+
+def _is_dtype(name: str) -> bool:
+    try:
+        to_dtype(name)
+    except DTypeError:
+        return False
+    return True
+
+
+def moved(t: Tensor, target: Target) -> None:
+    """Moves a tensor, with its gradient, in place."""
+    gradient = t.grad
+    dtype = target.dtype if target.dtype is not None and t.dtype.kind == "f" else t.dtype
+    if t.dtype == dtype and target.device in (None, t.device):
+        return
+    t.grad = None
+    set_value(t, _elsewhere(t.detach(), dtype, target.device))
+    if gradient is not None:
+        t.grad = _elsewhere(gradient.detach(), dtype, target.device)
+
+
+def _elsewhere(t: Tensor, dtype: DType, device: Device | None) -> Tensor:
+    t = t._astype(dtype)
+    return t if device in (None, t.device) else t.to(device)
+
+
+def mismatches(
+    module: str, targets: Mapping[str, Tensor], state: Mapping[str, Any], strict: bool
+) -> LoadResult:
+    """Compares names and shapes. Raises ValueError with a list of everything."""
+    missing = [name for name in targets if name not in state]
+    unexpected = [name for name in state if name not in targets]
+    shapes = [
+        f"{name}: {tuple(getattr(state[name], 'shape', ()))} in the state, {t.shape} here"
+        for name, t in targets.items()
+        if name in state and tuple(getattr(state[name], "shape", ())) != t.shape
+    ]
+    faults = []
+    if strict and missing:
+        faults.append("missing: " + ", ".join(missing))
+    if strict and unexpected:
+        faults.append("unexpected: " + ", ".join(unexpected))
+    faults += shapes
+    if faults:
+        raise ValueError(f"[load_state_dict] {module}:\n  " + "\n  ".join(faults))
+    return LoadResult(missing, unexpected)

@@ -1,0 +1,94 @@
+"""What is done with the gradients and values of many parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from wgtensor import _core
+from wgtensor._core import Tensor
+from wgtensor._generated import abs as magnitude
+from wgtensor._generated import maximum, minimum
+from wgtensor._manipulation import concat, stack
+from wgtensor.nn._state import set_value
+
+__all__ = [
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "get_total_norm",
+    "parameters_to_vector",
+    "vector_to_parameters",
+]
+
+
+def _gradients(parameters: Iterable[Tensor] | Tensor) -> list[Tensor]:
+    each = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    return [p.grad.detach() for p in each if p.grad is not None]
+
+
+def get_total_norm(tensors: Iterable[Tensor] | Tensor, norm_type: float = 2.0) -> Tensor:
+    """The norm of all elements of the tensors together: of any order, `inf` for the largest."""
+    each = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    if not each:
+        raise ValueError("[get_total_norm] no tensors")
+    wide = [t._astype(_core.unpacked(t.dtype)) for t in each]
+    if norm_type == math.inf:
+        return stack([magnitude(t).max() for t in wide]).max()
+    if norm_type == 2:
+        return stack([(t * t).sum() for t in wide]).sum().sqrt()
+    return stack([(magnitude(t) ** norm_type).sum() for t in wide]).sum() ** (1 / norm_type)
+
+
+def clip_grad_norm_(
+    parameters: Iterable[Tensor] | Tensor,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+) -> Tensor:
+    """Scales gradients so that all together have at most max_norm. Returns the norm before.
+
+    The factor is min(1, max_norm / (norm + 1e-6)); nothing is read on the host, unless
+    error_if_nonfinite asks for a RuntimeError where the norm is no number.
+    """
+    each = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    grads = _gradients(each)
+    if not grads:
+        return _zero(each)
+    norm = get_total_norm(grads, norm_type)
+    if error_if_nonfinite and not math.isfinite(float(norm)):
+        raise RuntimeError(f"[clip_grad_norm_] the norm of the gradients is {float(norm)}")
+    factor = minimum(max_norm / (norm + 1e-6), 1.0)
+    for p in each:
+        if p.grad is not None:
+            set_value(p.grad, p.grad.detach() * factor._astype(p.grad.dtype))
+    return norm
+
+
+def _zero(parameters: list[Tensor]) -> Tensor:
+    from wgtensor._functions import zeros
+
+    return zeros((), device=parameters[0].device if parameters else None)
+
+
+def clip_grad_value_(parameters: Iterable[Tensor] | Tensor, clip_value: float) -> None:
+    """Moves each element of the gradients into [-clip_value, clip_value]; NaN stays."""
+    for p in [parameters] if isinstance(parameters, Tensor) else parameters:
+        if p.grad is not None:
+            g = p.grad.detach()
+            set_value(p.grad, maximum(minimum(g, clip_value), -clip_value))
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All elements one after the other."""
+    return concat([p.reshape(-1) for p in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Takes the values of parameters from what parameters_to_vector() gave."""
+    each = list(parameters)
+    if vec.shape != (sum(p.size for p in each),):
+        raise ValueError(f"[vector_to_parameters] a vector of shape {vec.shape} does not fit")
+    at = 0
+    for p in each:
+        set_value(p, vec[at : at + p.size].detach().reshape(p.shape))
+        at += p.size

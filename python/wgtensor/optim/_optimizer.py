@@ -1,0 +1,175 @@
+"""What all optimizers share: groups of parameters, their state, a step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from wgtensor import _core
+from wgtensor._arrays import as_tensor
+from wgtensor._core import Tensor
+from wgtensor.nn._state import recording
+
+Group = dict[str, Any]
+State = dict[str, Any]
+
+
+class Optimizer:
+    """The base of optimizers, with PyTorch's ways.
+
+    params: tensors, or dicts with "params" and options for these alone. What is no option of a
+    group comes from the optimizer's defaults. Learning rates, step counts and what follows from
+    them are parameters of the kernels: a change compiles nothing.
+    """
+
+    defaults: dict[str, Any]
+    param_groups: list[Group]
+    state: dict[Tensor, State]
+
+    def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
+        self._check(defaults)
+        self.defaults = defaults
+        self.param_groups = []
+        self.state = {}
+        if isinstance(params, Tensor):
+            raise TypeError(f"[{self._name}] takes a sequence of tensors, not one")
+        given = list(params)
+        if not given:
+            raise ValueError(f"[{self._name}] no parameters")
+        for group in given if isinstance(given[0], dict) else [{"params": given}]:
+            self.add_param_group(group)
+
+    @property
+    def _name(self) -> str:
+        return type(self).__name__
+
+    def _check(self, options: dict[str, Any]) -> None:
+        """Raises ValueError for options that make no sense."""
+        for name, value in options.items():
+            if name in ("lr", "eps", "weight_decay", "momentum", "lr_decay") and not value >= 0:
+                raise ValueError(f"[{self._name}] {name} is not negative: {value}")
+            if name == "betas" and not all(0 <= b < 1 for b in value):
+                raise ValueError(f"[{self._name}] betas lie in [0, 1): {value}")
+
+    def add_param_group(self, param_group: Group) -> None:
+        """Adds a dict with "params" and options. Raises TypeError, ValueError for repeated ones."""
+        group = dict(param_group)
+        params = group["params"]
+        group["params"] = [params] if isinstance(params, Tensor) else list(params)
+        for p in group["params"]:
+            if not isinstance(p, Tensor):
+                raise TypeError(f"[{self._name}] a parameter is a Tensor, not {type(p).__name__}")
+            if not p.is_leaf:
+                raise ValueError(
+                    f"[{self._name}] a tensor of shape {p.shape} is the result of an operation: "
+                    "only leaves can be optimized"
+                )
+        for name, value in self.defaults.items():
+            group.setdefault(name, value)
+        self._check({k: v for k, v in group.items() if k in self.defaults})
+        ids = [id(p) for g in [*self.param_groups, group] for p in g["params"]]
+        if len(set(ids)) < len(ids):
+            raise ValueError(f"[{self._name}] a parameter appears twice")
+        self.param_groups.append(group)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the gradients of all parameters, or makes them zeros."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    p.grad = None if set_to_none else p.grad.detach() * 0
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Updates every parameter that has a gradient, and starts that work without waiting.
+
+        closure: computes the loss and its gradients anew; step() returns what it gives.
+        """
+        loss = None
+        if closure is not None:
+            with recording(True):
+                loss = closure()
+        with recording(False):
+            changed: list[Tensor] = []
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        changed += self._step_of(p, group)
+            if changed:
+                _core.eval(changed)
+        return loss
+
+    def _step_of(self, p: Tensor, group: Group) -> list[Tensor]:
+        gradient = p.grad.detach()
+        state = self.state.setdefault(p, {})
+        state["step"] = state.get("step", 0) + 1
+        value = self._update(
+            p.detach(), -gradient if group.get("maximize") else gradient, state, group
+        )
+        p._assign(value)
+        return [p, *(v for v in state.values() if isinstance(v, Tensor))]
+
+    def _update(self, p: Tensor, grad: Tensor, state: State, group: Group) -> Tensor:
+        """The parameter's next value; `state` is changed."""
+        raise NotImplementedError(f"[{self._name}] has no _update()")
+
+    # ---- state ----------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """State by the number of each parameter, and the groups with those numbers."""
+        params = [p for g in self.param_groups for p in g["params"]]
+        number = {id(p): i for i, p in enumerate(params)}
+        groups = [{**g, "params": [number[id(p)] for p in g["params"]]} for g in self.param_groups]
+        kept = {
+            number[id(p)]: {k: _snapshot(v) for k, v in s.items()} for p, s in self.state.items()
+        }
+        return {"state": kept, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Goes on from a state_dict() of an optimizer with as many parameters in as many groups.
+
+        Raises ValueError where they differ.
+        """
+        groups = state_dict["param_groups"]
+        here = [len(g["params"]) for g in self.param_groups]
+        there = [len(g["params"]) for g in groups]
+        if here != there:
+            raise ValueError(
+                f"[{self._name}] groups of {there} parameters do not fit those of {here} here"
+            )
+        params = [p for g in self.param_groups for p in g["params"]]
+        numbers = [i for g in groups for i in g["params"]]
+        by_number = dict(zip(numbers, params, strict=True))
+        for own, group in zip(self.param_groups, groups, strict=True):
+            own.update({k: v for k, v in group.items() if k != "params"})
+        self.state = {
+            by_number[i]: {k: _placed(v, by_number[i]) for k, v in s.items()}
+            for i, s in state_dict["state"].items()
+        }
+
+    def __repr__(self) -> str:
+        lines = []
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            lines += [f"    {k}: {v}" for k, v in sorted(group.items()) if k != "params"]
+        return f"{self._name} (\n" + "\n".join(lines) + "\n)"
+
+
+def _snapshot(value: Any) -> Any:
+    return value.detach() if isinstance(value, Tensor) else value
+
+
+def _placed(value: Any, p: Tensor) -> Any:
+    """State from elsewhere, of a parameter's dtype and on its device."""
+    if isinstance(value, (int, float)):
+        return value
+    t = as_tensor("load_state_dict", value, p.device)
+    if t.ndim == 0 and p.ndim > 0:  # a count, as PyTorch saves it
+        return int(t)
+    t = t.to(p.device) if t.device != p.device else t
+    return t.detach()._astype(p.dtype)
+
+
+def kept(state: State, name: str, p: Tensor, value: float = 0) -> Tensor:
+    """A tensor of the state, of the parameter's shape; `value` everywhere at first."""
+    t: Tensor | None = state.get(name)
+    return _core.full(p.shape, value, p.dtype, p.device, "step") if t is None else t
