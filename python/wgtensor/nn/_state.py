@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from wgtensor import _core
 from wgtensor._arrays import DeviceLike
 from wgtensor._core import Device, DTypeError, Tensor
 from wgtensor._dtypes import DType, to_dtype
+from wgtensor.autograd import no_grad
 
 
 class LoadResult(NamedTuple):
@@ -26,20 +26,9 @@ class Target(NamedTuple):
     device: Device | None
 
 
-@contextmanager
-def recording(on: bool) -> Iterator[None]:
-    """Whether operations go on the tape, for as long as the block runs."""
-    before = _core.grad_enabled()
-    _core.set_grad_enabled(on)
-    try:
-        yield
-    finally:
-        _core.set_grad_enabled(before)
-
-
 def set_value(t: Tensor, value: Tensor) -> None:
     """Moves the handle `t` to a value, outside of the tape."""
-    with recording(False):
+    with no_grad():
         t._assign(value)
 
 

@@ -56,7 +56,8 @@ class Adam(Optimizer):
         step = state["step"]
         size = lr / (1 - b1**step)
         root = v.sqrt() * (1 / math.sqrt(1 - b2**step)) + group["eps"]
-        return p - (m * size) / root
+        new: Tensor = p - (m * size) / root
+        return new
 
 
 class AdamW(Adam):
@@ -120,7 +121,8 @@ class RMSprop(Optimizer):
         move = grad / (v.sqrt() + group["eps"])
         if momentum:
             move = state["momentum_buffer"] = kept(state, "momentum_buffer", p) * momentum + move
-        return p - move * group["lr"]
+        new: Tensor = p - move * group["lr"]
+        return new
 
 
 class Adagrad(Optimizer):
@@ -155,7 +157,8 @@ class Adagrad(Optimizer):
         rate = group["lr"] / (1 + (state["step"] - 1) * group["lr_decay"])
         total = kept(state, "sum", p, group["initial_accumulator_value"]) + grad * grad
         state["sum"] = total
-        return p - grad * rate / (total.sqrt() + group["eps"])
+        new: Tensor = p - grad * rate / (total.sqrt() + group["eps"])
+        return new
 
 
 class Lion(Optimizer):
@@ -184,4 +187,5 @@ class Lion(Optimizer):
         state["exp_avg"] = m * b2 + grad * (1 - b2)
         if group["weight_decay"]:
             p = p * (1 - lr * group["weight_decay"])
-        return p - sign(m * b1 + grad * (1 - b1)) * lr
+        new: Tensor = p - sign(m * b1 + grad * (1 - b1)) * lr
+        return new

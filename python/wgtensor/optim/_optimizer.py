@@ -8,7 +8,7 @@ from typing import Any
 from wgtensor import _core
 from wgtensor._arrays import as_tensor
 from wgtensor._core import Tensor
-from wgtensor.nn._state import recording
+from wgtensor.autograd import enable_grad, no_grad
 
 Group = dict[str, Any]
 State = dict[str, Any]
@@ -86,20 +86,19 @@ class Optimizer:
         """
         loss = None
         if closure is not None:
-            with recording(True):
+            with enable_grad():
                 loss = closure()
-        with recording(False):
+        with no_grad():
             changed: list[Tensor] = []
             for group in self.param_groups:
                 for p in group["params"]:
                     if p.grad is not None:
-                        changed += self._step_of(p, group)
+                        changed += self._step_of(p, p.grad.detach(), group)
             if changed:
                 _core.eval(changed)
         return loss
 
-    def _step_of(self, p: Tensor, group: Group) -> list[Tensor]:
-        gradient = p.grad.detach()
+    def _step_of(self, p: Tensor, gradient: Tensor, group: Group) -> list[Tensor]:
         state = self.state.setdefault(p, {})
         state["step"] = state.get("step", 0) + 1
         value = self._update(

@@ -52,4 +52,5 @@ class SGD(Optimizer):
                 buffer = buffer * momentum + grad * (1 - group["dampening"])
             state["momentum_buffer"] = buffer
             grad = grad + buffer * momentum if group["nesterov"] else buffer
-        return p - grad * group["lr"]
+        new: Tensor = p - grad * group["lr"]
+        return new

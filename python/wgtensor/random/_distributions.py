@@ -95,6 +95,7 @@ def uniform(
     dtype: Any = None,
     device: DeviceLike = None,
     generator: Generator | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Floats in [low, high): low + u (high - low), with u of 24 bits (float64 53, float16 11,
     bfloat16 8). Numbers for low and high give the same bits on every device.
@@ -106,7 +107,8 @@ def uniform(
         span: Any = float(high) - float(low)
     else:
         span = as_tensor("uniform", high, device) - as_tensor("uniform", low, device)
-    return _drawn_and_moved("uniform", "uniform", shape, low, span, dtype, device, generator)
+    made = _drawn_and_moved("uniform", "uniform", shape, low, span, dtype, device, generator)
+    return made.requires_grad_() if requires_grad else made
 
 
 def normal(
@@ -117,6 +119,7 @@ def normal(
     dtype: Any = None,
     device: DeviceLike = None,
     generator: Generator | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Normally distributed floats, mean + std z with z by Box and Muller (1958).
 
@@ -125,7 +128,8 @@ def normal(
     """
     if _is_number(std) and std < 0:
         raise ValueError(f"[normal] a standard deviation is not negative: {std}")
-    return _drawn_and_moved("normal", "normal", shape, mean, std, dtype, device, generator)
+    made = _drawn_and_moved("normal", "normal", shape, mean, std, dtype, device, generator)
+    return made.requires_grad_() if requires_grad else made
 
 
 def exponential(
@@ -135,13 +139,15 @@ def exponential(
     dtype: Any = None,
     device: DeviceLike = None,
     generator: Generator | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Exponentially distributed floats, -scale log(u): above 0, with mean `scale`."""
     if _is_number(scale) and scale < 0:
         raise ValueError(f"[exponential] a scale is not negative: {scale}")
-    return _drawn_and_moved(
+    made = _drawn_and_moved(
         "exponential", "exponential", shape, 0.0, scale, dtype, device, generator
     )
+    return made.requires_grad_() if requires_grad else made
 
 
 def gumbel(
@@ -152,6 +158,7 @@ def gumbel(
     dtype: Any = None,
     device: DeviceLike = None,
     generator: Generator | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Floats of the standard Gumbel distribution, loc - scale log(-log(u))."""
     d = _floats("gumbel", dtype)
@@ -162,9 +169,11 @@ def gumbel(
     wide = d if d.itemsize == 8 else float32
     g = -log(_draw("exponential", "gumbel", shape, wide, device, generator))
     if _is_number(loc) and _is_number(scale):
-        return _core.affine(g, float(scale), float(loc))._astype(d)
-    moved: Tensor = g * scale + loc
-    return moved._astype(d)
+        made = _core.affine(g, float(scale), float(loc))
+    else:
+        made = g * scale + loc
+    made = made._astype(d)
+    return made.requires_grad_() if requires_grad else made
 
 
 def truncated_normal(
@@ -177,6 +186,7 @@ def truncated_normal(
     dtype: Any = None,
     device: DeviceLike = None,
     generator: Generator | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Normally distributed floats within [a, b], by the inverse of the distribution function.
 
@@ -193,7 +203,8 @@ def truncated_normal(
     wide = d if d.itemsize == 8 else float32
     u = _draw("uniform", op, shape, wide, device, generator)
     z = erfinv(_core.affine(u, last - first, first)) * math.sqrt(2)
-    return _core.affine(z, std, mean).clip(a, b)._astype(d)
+    made = _core.affine(z, std, mean).clip(a, b)._astype(d)
+    return made.requires_grad_() if requires_grad else made
 
 
 def bernoulli(
@@ -278,9 +289,11 @@ def rand(
     dtype: Any = None,
     device: DeviceLike = None,
     generator: Generator | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """uniform() in [0, 1) by PyTorch's and NumPy's name: rand(2, 3) or rand((2, 3))."""
-    return uniform(_sizes("rand", shape), dtype=dtype, device=device, generator=generator)
+    made = uniform(_sizes("rand", shape), dtype=dtype, device=device, generator=generator)
+    return made.requires_grad_() if requires_grad else made
 
 
 def randn(
@@ -288,9 +301,11 @@ def randn(
     dtype: Any = None,
     device: DeviceLike = None,
     generator: Generator | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """normal() with mean 0 and deviation 1 by PyTorch's and NumPy's name: randn(2, 3)."""
-    return normal(_sizes("randn", shape), dtype=dtype, device=device, generator=generator)
+    made = normal(_sizes("randn", shape), dtype=dtype, device=device, generator=generator)
+    return made.requires_grad_() if requires_grad else made
 
 
 def _sizes(op: str, shape: tuple[Any, ...]) -> tuple[int, ...]:
