@@ -1,72 +1,337 @@
-"""Tensors of PyTorch, in and out by DLPack: bit by bit. Runs where PyTorch is installed."""
+"""Side by side with PyTorch, where it is installed: values, gradients, trajectories, schedules."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import wgtensor as wt
-from helpers import ALL_DTYPES, LAYOUTS, device_has, same_bits, special_values
+from wgtensor import nn, optim
+from wgtensor.nn import functional as F
 
 torch = pytest.importorskip("torch")
-
-DTYPES = [d for d in ALL_DTYPES if device_has(d) and hasattr(torch, d)]
+tf = torch.nn.functional
 Array = np.ndarray[Any, Any]
 
 
-def elements(dtype: str) -> Array:
-    return np.resize(special_values(dtype), (3, 5, 7))
+def close(a: Any, b: Any, tolerance: float = 2e-5) -> None:
+    x, y = a.detach().numpy(), b.detach().numpy()
+    assert x.shape == y.shape
+    np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
 
 
-def host(t: Any) -> Array:
-    """The elements of a PyTorch tensor, without DLPack: bytes, then its dtype and shape."""
-    flat = t.contiguous().reshape(-1).view(torch.uint8) if t.dtype != torch.bool else t.reshape(-1)
-    name = str(t.dtype).removeprefix("torch.")
-    return flat.numpy().view(wt._dtypes.to_dtype(name).numpy).reshape(tuple(t.shape))
+def both(arrays: list[Array]) -> tuple[list[Any], list[Any]]:
+    """Leaves of both libraries that require grad where they are floats."""
+    ours = [wt.asarray(a) for a in arrays]
+    theirs = [torch.tensor(a.astype(np.int64) if a.dtype.kind == "i" else a) for a in arrays]
+    for group in (ours, theirs):
+        for a, t in zip(arrays, group, strict=True):
+            if a.dtype.kind == "f":
+                t.requires_grad_()
+    return ours, theirs
 
 
-def guest(a: Array, dtype: str) -> Any:
-    """A PyTorch tensor of these elements, without DLPack."""
-    raw = torch.frombuffer(bytearray(a.tobytes()), dtype=getattr(torch, dtype))
-    return raw.reshape(a.shape)
+def compare(ours: Callable[..., Any], theirs: Callable[..., Any], arrays: list[Array]) -> None:
+    a, b = both(arrays)
+    x, y = ours(*a), theirs(*b)
+    close(x, y)
+    weights = np.random.default_rng(0).normal(size=x.shape).astype(np.float32)
+    (x * weights).sum().backward()
+    (y * torch.tensor(weights)).sum().backward()
+    for p, q in zip(a, b, strict=True):
+        if p.requires_grad and q.grad is not None:
+            close(p.grad, q.grad)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_out(dtype: str, layout: str) -> None:
-    a = elements(dtype)
-    taken = torch.from_dlpack(LAYOUTS[layout](a))
-    assert taken.dtype == getattr(torch, dtype)
-    same_bits(host(taken), a)
+def normal(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.normal(size=shape).astype(np.float32)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_in(dtype: str) -> None:
-    a = elements(dtype)
-    t = guest(a, dtype)
-    for take in (wt.from_dlpack, wt.asarray):
-        same_bits(take(t), a)
-        same_bits(take(t.permute(2, 0, 1)), a.transpose(2, 0, 1))
-        same_bits(take(t[1:, ::2, 3:]), a[1:, ::2, 3:])
-        same_bits(take(t[0, 0, 0]), a[0, 0, 0].reshape(()))
-        same_bits(take(t[:0]), a[:0])
+def unit(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.uniform(0.05, 0.95, shape).astype(np.float32)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_there_and_back(dtype: str) -> None:
-    a = elements(dtype)
-    same_bits(wt.from_dlpack(torch.from_dlpack(wt.asarray(a))), a)
-    same_bits(host(torch.from_dlpack(wt.from_dlpack(guest(a, dtype)))), a)
+def signs(rng: np.random.Generator, *shape: int) -> Array:
+    return np.where(rng.random(shape) < 0.5, np.float32(1), np.float32(-1))
 
 
-def test_sums_match_of_half_precision() -> None:
-    """What PyTorch accumulates in float32 of 16-bit floats, so does the library."""
-    rng = np.random.default_rng(0)
-    a = rng.uniform(0, 300, (64, 4096)).astype(np.float16)
-    for dtype in ("float16", "bfloat16"):
-        x = wt.asarray(a).astype(dtype)
-        theirs = torch.from_dlpack(x).sum(dim=1).double().numpy()
-        ours = x.sum(axis=1).astype("float32").numpy()
-        np.testing.assert_allclose(ours, theirs, rtol=2**-7 if dtype == "bfloat16" else 2**-10)
+def classes(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.integers(0, 5, shape).astype(np.int32)
+
+
+LOSSES: list[tuple[str, list[Any], dict[str, Any]]] = [
+    ("mse_loss", [normal, normal], {}),
+    ("l1_loss", [normal, normal], {}),
+    ("smooth_l1_loss", [normal, normal], {"beta": 0.6}),
+    ("huber_loss", [normal, normal], {"delta": 0.6}),
+    ("binary_cross_entropy", [unit, unit], {}),
+    ("binary_cross_entropy_with_logits", [normal, unit], {}),
+    ("kl_div", [normal, unit], {}),
+    ("kl_div", [normal, normal], {"log_target": True}),
+    ("poisson_nll_loss", [normal, unit], {}),
+    ("soft_margin_loss", [normal, signs], {}),
+    ("hinge_embedding_loss", [normal, signs], {"margin": 0.7}),
+    ("margin_ranking_loss", [normal, normal, signs], {"margin": 0.3}),
+    ("triplet_margin_loss", [normal, normal, normal], {"swap": True}),
+    ("triplet_margin_loss", [normal, normal, normal], {"p": 1.0}),
+    ("multilabel_soft_margin_loss", [normal, unit], {}),
+]
+
+
+@pytest.mark.parametrize("case", range(len(LOSSES)))
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_losses(case: int, reduction: str, rng: np.random.Generator) -> None:
+    name, makers, options = LOSSES[case]
+    arrays = [m(rng, 7, 5) for m in makers]
+    options = {**options, "reduction": reduction}
+    compare(
+        lambda *x: getattr(F, name)(*x, **options),
+        lambda *x: getattr(tf, name)(*x, **options),
+        arrays,
+    )
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("shape", [(7, 5), (4, 5, 3)])
+def test_cross_entropy(reduction: str, shape: tuple[int, ...], rng: np.random.Generator) -> None:
+    x, y = normal(rng, *shape), classes(rng, shape[0], *shape[2:])
+    w = unit(rng, 5)
+    for options in (
+        {},
+        {"label_smoothing": 0.2},
+        {"ignore_index": 2},
+        {"ignore_index": 2, "label_smoothing": 0.1},
+    ):
+        for weight in (None, w):
+            ours = None if weight is None else wt.asarray(weight)
+            theirs = None if weight is None else torch.tensor(weight)
+            compare(
+                lambda a, b, ours=ours, o=options: F.cross_entropy(
+                    a, b, ours, reduction=reduction, **o
+                ),
+                lambda a, b, theirs=theirs, o=options: tf.cross_entropy(
+                    a, b, theirs, reduction=reduction, **o
+                ),
+                [x, y],
+            )
+    p = unit(rng, *shape)
+    compare(
+        lambda a, b: F.cross_entropy(a, b, reduction=reduction, label_smoothing=0.1),
+        lambda a, b: tf.cross_entropy(a, b, reduction=reduction, label_smoothing=0.1),
+        [x, p],
+    )
+
+
+def test_functions(rng: np.random.Generator) -> None:
+    x, w, b = normal(rng, 3, 4, 6), normal(rng, 6), normal(rng, 6)
+    compare(lambda *a: F.layer_norm(a[0], 6, *a[1:]), lambda *a: tf.layer_norm(a[0], (6,), *a[1:]),
+            [x, w, b])  # fmt: skip
+    compare(lambda a, s, t: F.group_norm(a, 2, s, t), lambda a, s, t: tf.group_norm(a, 2, s, t),
+            [x, normal(rng, 4), normal(rng, 4)])  # fmt: skip
+    if hasattr(tf, "rms_norm"):
+        compare(lambda a, s: F.rms_norm(a, 6, s), lambda a, s: tf.rms_norm(a, (6,), s), [x, w])
+    q, k, v = (normal(rng, 2, 3, 5, 4) for _ in range(3))
+    compare(F.scaled_dot_product_attention, tf.scaled_dot_product_attention, [q, k, v])
+    compare(
+        lambda *a: F.scaled_dot_product_attention(*a, is_causal=True),
+        lambda *a: tf.scaled_dot_product_attention(*a, is_causal=True),
+        [q, k, v],
+    )
+    for name in ("glu", "normalize", "softmin", "softplus"):
+        options = {} if name in ("glu", "softplus", "normalize") else {"dim": -1}
+        compare(
+            lambda a, n=name, o=options: getattr(F, n)(a, **o),
+            lambda a, n=name, o=options: getattr(tf, n)(a, **o),
+            [x],
+        )
+
+
+def port(ours: nn.Module, theirs: Any) -> None:
+    """The state of PyTorch's module, by its own names."""
+    result = ours.load_state_dict({k: v.numpy() for k, v in theirs.state_dict().items()})
+    assert result == ([], [])
+
+
+LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], tuple[int, ...]]] = [
+    ("Linear", (6, 5), {}, (3, 4, 6)),
+    ("LayerNorm", (6,), {}, (3, 4, 6)),
+    ("GroupNorm", (2, 4), {}, (3, 4, 6)),
+    ("BatchNorm1d", (4,), {}, (3, 4, 6)),
+    ("PReLU", (4,), {}, (3, 4, 6)),
+    ("Conv1d", (4, 6, 3), {"padding": 1, "groups": 2}, (3, 4, 6)),
+    ("Conv2d", (2, 3, 3), {"stride": 2, "bias": False}, (2, 2, 7, 8)),
+    ("TransformerEncoderLayer", (8, 2, 16, 0.0), {"batch_first": True}, (3, 5, 8)),
+    (
+        "TransformerEncoderLayer",
+        (8, 2, 16, 0.0),
+        {"norm_first": True, "activation": "gelu"},
+        (5, 3, 8),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", range(len(LAYERS)))
+def test_layers(case: int, rng: np.random.Generator) -> None:
+    name, args, options, shape = LAYERS[case]
+    torch.manual_seed(0)
+    theirs = getattr(torch.nn, name)(*args, **options)
+    ours = getattr(nn, name)(*args, **options)
+    assert [n for n, _ in ours.named_parameters()] == [n for n, _ in theirs.named_parameters()]
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    port(ours, theirs)
+    x = normal(rng, *shape)
+    for _ in range(2):
+        compare(ours, theirs, [x])
+    for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
+        close(p.grad, q.grad, 1e-4)
+    for p, q in zip(ours.buffers(), theirs.buffers(), strict=True):
+        close(p, q)
+    compare(ours.eval(), theirs.eval(), [x])
+
+
+def test_multihead_attention(rng: np.random.Generator) -> None:
+    for options in ({}, {"kdim": 6, "vdim": 10}, {"bias": False, "batch_first": True}):
+        theirs = torch.nn.MultiheadAttention(8, 2, **options)
+        ours = nn.MultiheadAttention(8, 2, **options)
+        port(ours, theirs)
+        q = normal(rng, 3, 5, 8)
+        k, v = normal(rng, 3, 5, options.get("kdim", 8)), normal(rng, 3, 5, options.get("vdim", 8))
+        for which in (0, 1):
+            compare(
+                lambda *x, m=ours, i=which: m(*x)[i],
+                lambda *x, m=theirs, i=which: m(*x)[i],
+                [q, k, v],
+            )
+        block = ~np.tri(3 if not options.get("batch_first") else 5, dtype=bool)
+        compare(
+            lambda *x, m=ours, b=block: m(*x, attn_mask=b)[0],
+            lambda *x, m=theirs, b=block: m(*x, attn_mask=torch.tensor(b))[0],
+            [q, k[: q.shape[0]], v[: q.shape[0]]],
+        )
+
+
+OPTIMIZERS: list[tuple[str, dict[str, Any]]] = [
+    ("SGD", {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.01}),
+    ("SGD", {"lr": 0.05, "momentum": 0.8, "nesterov": True}),
+    ("SGD", {"lr": 0.05, "momentum": 0.8, "dampening": 0.2, "maximize": True}),
+    ("Adam", {"lr": 0.02, "weight_decay": 0.1}),
+    ("Adam", {"lr": 0.02, "amsgrad": True}),
+    ("AdamW", {"lr": 0.02, "weight_decay": 0.1}),
+    ("RMSprop", {"lr": 0.01, "momentum": 0.5, "eps": 0.1}),
+    ("RMSprop", {"lr": 0.01, "centered": True, "eps": 0.1}),
+    ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "initial_accumulator_value": 0.5}),
+]
+
+
+@pytest.mark.parametrize("case", range(len(OPTIMIZERS)))
+def test_optimizers(case: int, rng: np.random.Generator) -> None:
+    name, options = OPTIMIZERS[case]
+    theirs = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 3))
+    ours = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3))
+    port(ours, theirs)
+    x, y = normal(rng, 20, 4), normal(rng, 20, 3)
+    sign = -1 if options.get("maximize") else 1
+    a = getattr(optim, name)(ours.parameters(), **options)
+    b = getattr(torch.optim, name)(theirs.parameters(), **options)
+    for _ in range(100):
+        for o in (a, b):
+            o.zero_grad()
+        (F.mse_loss(ours(wt.asarray(x)), wt.asarray(y)) * sign).backward()
+        (tf.mse_loss(theirs(torch.tensor(x)), torch.tensor(y)) * sign).backward()
+        for m, u in ((ours, nn.utils), (theirs, torch.nn.utils)):
+            u.clip_grad_norm_(m.parameters(), 1.0)
+        for o in (a, b):
+            o.step()
+    for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
+        close(p, q, 1e-5)
+    kept = a.state_dict()["state"]
+    for i, state in b.state_dict()["state"].items():
+        for key, value in state.items():
+            if key != "step" and value is not None:
+                close(kept[i][key], value, 1e-4)
+
+
+SCHEDULES: list[tuple[str, dict[str, Any]]] = [
+    ("StepLR", {"step_size": 3}),
+    ("MultiStepLR", {"milestones": [2, 5, 5]}),
+    ("ExponentialLR", {"gamma": 0.8}),
+    ("ConstantLR", {"total_iters": 4}),
+    ("LinearLR", {"total_iters": 6, "start_factor": 0.1}),
+    ("PolynomialLR", {"total_iters": 6, "power": 2.0}),
+    ("CosineAnnealingLR", {"T_max": 5, "eta_min": 0.01}),
+    ("CosineAnnealingWarmRestarts", {"T_0": 3, "T_mult": 2}),
+    ("LambdaLR", {"lr_lambda": lambda e: 1 / (1 + e)}),
+    ("MultiplicativeLR", {"lr_lambda": lambda e: 0.9}),
+    ("OneCycleLR", {"max_lr": 1.0, "total_steps": 16}),
+    ("OneCycleLR", {"max_lr": 1.0, "total_steps": 16, "three_phase": True}),
+    ("OneCycleLR", {"max_lr": 1.0, "total_steps": 16, "anneal_strategy": "linear"}),
+]
+
+
+@pytest.mark.parametrize("case", range(len(SCHEDULES)))
+def test_schedules(case: int) -> None:
+    name, options = SCHEDULES[case]
+    made = []
+    for library, o, schedules in (
+        (nn.Parameter(wt.ones(1)), optim, optim.lr_scheduler),
+        (torch.nn.Parameter(torch.ones(1)), torch.optim, torch.optim.lr_scheduler),
+    ):
+        optimizer = o.SGD([library], lr=0.3, momentum=0.9)
+        schedule = getattr(schedules, name)(optimizer, **options)
+        found = []
+        for _ in range(15):
+            optimizer.step()
+            group = optimizer.param_groups[0]
+            found.append((group["lr"], group["momentum"], *schedule.get_last_lr()))
+            schedule.step()
+        made.append(found)
+    assert np.allclose(*made, rtol=1e-12, atol=1e-15)
+
+
+def test_sequences_and_plateau() -> None:
+    made = []
+    for p, o in (
+        (nn.Parameter(wt.ones(1)), optim),
+        (torch.nn.Parameter(torch.ones(1)), torch.optim),
+    ):
+        s = o.lr_scheduler
+        optimizer = o.SGD([p], lr=0.3)
+        chain = s.SequentialLR(
+            optimizer,
+            [s.LinearLR(optimizer, 0.1, total_iters=3), s.CosineAnnealingLR(optimizer, 5)],
+            [3],
+        )
+        plateau = s.ReduceLROnPlateau(optimizer, patience=1, factor=0.5)
+        found = []
+        for _ in range(8):
+            optimizer.step()
+            chain.step()
+            found.append(optimizer.param_groups[0]["lr"])
+        for i in range(10):
+            plateau.step(math.cos(i))
+            found.append(optimizer.param_groups[0]["lr"])
+        made.append(found)
+    assert np.allclose(*made, rtol=1e-12, atol=1e-15)
+
+
+def test_default_initial_values() -> None:
+    """Alike in their bounds and deviations."""
+    for name, args in (
+        ("Linear", (50, 60)),
+        ("Conv2d", (8, 16, 3)),
+        ("Bilinear", (10, 11, 12)),
+        ("MultiheadAttention", (32, 4)),
+    ):
+        ours, theirs = getattr(nn, name)(*args), getattr(torch.nn, name)(*args)
+        pairs = zip(ours.named_parameters(), theirs.named_parameters(), strict=True)
+        for (n, p), (m, q) in pairs:
+            assert n == m
+            x, y = p.detach().numpy(), q.detach().numpy()
+            assert x.shape == y.shape
+            if x.size > 500:
+                assert abs(x).max() == pytest.approx(abs(y).max(), rel=0.05)
+                assert x.std() == pytest.approx(y.std(), rel=0.1)
