@@ -88,16 +88,32 @@ std::optional<Tensor> flattened(const Tensor& t) {
   return wgt::reshape(t, flat);
 }
 
+/// Whether columns of the matrices lie one after the other.
+bool by_columns(const Tensor& t) {
+  if (t.rank() < 2) return false;
+  rt::Lock lock = t.engine().lock();
+  Layout l = graph::Engine::layout_of(*t.node());
+  int last = t.rank() - 1;
+  return l.strides[last] > l.strides[last - 1] && t.shape()[last - 1] > 1;
+}
+
+/// a @ b, in memory as `like` is: what is elementwise between a weight that is used transposed and
+/// its gradient then is a part of the product's kernel.
+Tensor product_like(const Tensor& like, const Tensor& a, const Tensor& b) {
+  if (!by_columns(like)) return wgt::matmul(a, b);
+  return transposed(wgt::matmul(transposed(b), transposed(a)));
+}
+
 Tensor left_gradient(const Tensor& g, const Tensor& a, const Tensor& b) {
-  if (same_batch(a.shape(), g.shape())) return wgt::matmul(g, transposed(b));
+  if (same_batch(a.shape(), g.shape())) return product_like(a, g, transposed(b));
   return operand_gradient(g, b, a.shape(), true, {}, "matmul");
 }
 
 Tensor right_gradient(const Tensor& g, const Tensor& a, const Tensor& b) {
-  if (same_batch(b.shape(), g.shape())) return wgt::matmul(transposed(a), g);
+  if (same_batch(b.shape(), g.shape())) return product_like(b, transposed(a), g);
   if (b.rank() == 2 && same_batch(a.shape(), g.shape())) {
     auto rows = flattened(a), grads = flattened(g);
-    if (rows && grads) return wgt::matmul(transposed(*rows), *grads);
+    if (rows && grads) return product_like(b, transposed(*rows), *grads);
   }
   return operand_gradient(g, a, b.shape(), false, {}, "matmul");
 }
