@@ -18,6 +18,7 @@ void init_device(py::module_& m);
 void init_tensor(py::module_& m, py::class_<Tensor>& t);
 void init_manipulation(py::module_& m);
 void init_random(py::module_& m);
+void init_normalize(py::module_& m);
 void init_sorting(py::module_& m);
 void init_gather(py::module_& m);
 /// `usual_new` makes objects of a class, as tensors' own does not.

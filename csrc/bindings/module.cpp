@@ -57,6 +57,7 @@ PYBIND11_MODULE(_core, m) {
   init_tensor(m, tensor);
   init_manipulation(m);
   init_random(m);
+  init_normalize(m);
   init_sorting(m);
   init_gather(m);
   init_parameter(m, usual_new);

@@ -223,6 +223,7 @@ struct LowerContext {
 void lower_map(LowerContext& c, int group);
 void lower_reduce(LowerContext& c, int group);
 void lower_softmax(LowerContext& c, int group);
+void lower_normalize(LowerContext& c, int group);
 void lower_scan(LowerContext& c, int group);
 void lower_sort(LowerContext& c, int group);
 void lower_matmul(LowerContext& c, int group);

@@ -333,6 +333,20 @@ NodeRef Engine::softmax(const NodeRef& input, bool logarithm) {
   return n;
 }
 
+NodeRef Engine::normalize(const NodeRef& input, const NodeRef& gradient, bool centred,
+                          uint64_t eps) {
+  flush_if_due();
+  settle(*input);
+  if (gradient) settle(*gradient);
+  NodeRef n = make(NodeKind::normalize, input->dtype, input->shape, "normalize");
+  n->centred = centred;
+  n->bits = eps;
+  set_input(*n, 0, input);
+  if (gradient) set_input(*n, 1, gradient);
+  enqueue(*n);
+  return n;
+}
+
 NodeRef Engine::scan(ReduceOp op, const NodeRef& input, const Dims& shape) {
   flush_if_due();
   settle(*input);

@@ -47,6 +47,9 @@ class Engine {
   NodeRef overlapping_view(const NodeRef& base, const Dims& shape, const Layout& layout);
   NodeRef reduce(ReduceOp op, const NodeRef& input, uint32_t axes);
   NodeRef softmax(const NodeRef& input, bool logarithm = false);
+  /// Rows over the last axis to a mean square of 1, `eps` in the dtype's bits; with `gradient` of
+  /// the result, the gradient of the input.
+  NodeRef normalize(const NodeRef& input, const NodeRef& gradient, bool centred, uint64_t eps);
   /// Inclusive, along the last axis; `shape` is the input's, or one longer there to begin with the
   /// operation's identity.
   NodeRef scan(ReduceOp op, const NodeRef& input, const Dims& shape);

@@ -420,12 +420,13 @@ class Fuser {
                       : !map            ? "no kernel of its readers can compute it"
                       : d.at.size() > 1 ? "several kernels read it and it is costly"
                                         : "the kernel is at its limit of operations or buffers";
-    const char* name = map                          ? op_info(n.op).name
-                       : n.kind == NodeKind::reduce ? reduce_name(n.reduce)
-                       : n.kind == NodeKind::matmul ? "matmul"
-                       : n.kind == NodeKind::scan   ? "scan"
-                       : n.kind == NodeKind::sort   ? "sort"
-                                                    : "softmax";
+    const char* name = map                             ? op_info(n.op).name
+                       : n.kind == NodeKind::reduce    ? reduce_name(n.reduce)
+                       : n.kind == NodeKind::matmul    ? "matmul"
+                       : n.kind == NodeKind::scan      ? "scan"
+                       : n.kind == NodeKind::sort      ? "sort"
+                       : n.kind == NodeKind::normalize ? "normalize"
+                                                       : "softmax";
     out_.notes.push_back(std::string(name) + " " + to_string(n.shape) + " is written: " + why);
   }
 

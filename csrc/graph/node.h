@@ -27,10 +27,12 @@ enum class NodeKind : uint8_t {
   view,     // reads inputs[0], a pending node, through `layout` over its row-major index
   reduce,   // over `axes` of inputs[0]; the axes are gone from `shape`
   softmax,  // over the last axis, or its logarithm
-  scan,     // along the last axis by `reduce`; one place longer than the input: behind the identity
-  sort,     // rows of the last axis, by `sort`: their elements, or their places in the input
-  matmul,   // inputs [batch.., rows.., shared..] and [batch.., shared.., columns..]; batches
-            // broadcast
+  normalize,  // over the last axis, with `bits` as epsilon; of two inputs the second's gradient by
+              // the first
+  scan,    // along the last axis by `reduce`; one place longer than the input: behind the identity
+  sort,    // rows of the last axis, by `sort`: their elements, or their places in the input
+  matmul,  // inputs [batch.., rows.., shared..] and [batch.., shared.., columns..]; batches
+           // broadcast
   assign,  // inputs[0] with the elements at `layout` (over inputs[1]'s shape) replaced by inputs[1]
   scatter,  // inputs[0] with inputs[1] put at `layout` over its index, moved by inputs[2] elements;
             // what moves beyond `step` is left out
@@ -88,6 +90,7 @@ struct Meaning {
   ReduceOp reduce = ReduceOp::sum;
   uint8_t arity = 0;
   bool logarithm = false;  // softmax
+  bool centred = false;    // normalize: less the mean
   SortForm sort;
   ScatterOp scatter = ScatterOp::store;
   Dims shape;

@@ -59,6 +59,9 @@ void lower(LowerContext& c, int gi) {
     case NodeKind::softmax:
       lower_softmax(c, gi);
       break;
+    case NodeKind::normalize:
+      lower_normalize(c, gi);
+      break;
     case NodeKind::scan:
       lower_scan(c, gi);
       break;

@@ -43,6 +43,14 @@ def _wide(t: Tensor) -> Tensor:
     return t._astype(_core.unpacked(t.dtype))
 
 
+def _over_last(x: Tensor, axes: tuple[int, ...], centred: bool, eps: float) -> Tensor:
+    t = _wide(x)
+    if len(axes) == 1:
+        return _core.normalize(t, centred, eps)
+    rows = t.reshape((*t.shape[: axes[0]], math.prod(t.shape[axes[0] :])))
+    return _core.normalize(rows, centred, eps).reshape(t.shape)
+
+
 def _scaled(y: Tensor, weight: Any, bias: Any) -> Tensor:
     y = y if weight is None else y * weight
     return y if bias is None else y + bias
@@ -62,10 +70,7 @@ def layer_norm(
     """
     x = _input("layer_norm", input)
     axes = _last_axes("layer_norm", x, _shape(normalized_shape), weight, bias)
-    t = _wide(x)
-    centred = t - t.mean(axis=axes, keepdims=True)
-    variance = (centred * centred).mean(axis=axes, keepdims=True)
-    return _scaled(centred * (variance + eps).rsqrt(), weight, bias)._astype(x.dtype)
+    return _scaled(_over_last(x, axes, True, eps), weight, bias)._astype(x.dtype)
 
 
 def rms_norm(
@@ -80,10 +85,8 @@ def rms_norm(
     """
     x = _input("rms_norm", input)
     axes = _last_axes("rms_norm", x, _shape(normalized_shape), weight)
-    t = _wide(x)
     tiny = float(finfo(x.dtype).eps) if eps is None else eps
-    mean = (t * t).mean(axis=axes, keepdims=True)
-    return _scaled(t * (mean + tiny).rsqrt(), weight, None)._astype(x.dtype)
+    return _scaled(_over_last(x, axes, False, tiny), weight, None)._astype(x.dtype)
 
 
 def _per_channel(p: Any, ndim: int) -> Any:

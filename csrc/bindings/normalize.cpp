@@ -1,0 +1,18 @@
+// Normalization: what layer_norm and its kin are made of.
+#include "tensor/normalize.h"
+
+#include "bindings/bindings.h"
+
+namespace wgt::bind {
+
+void init_normalize(py::module_& m) {
+  m.def(
+      "normalize",
+      [](Tensor x, bool centred, double eps) {
+        return made(unlocked([&] { return normalize(x, centred, eps); }));
+      },
+      py::arg("x"), py::arg("centred"), py::arg("eps"),
+      "x / sqrt(mean(x^2) + eps) over the last axis; centred: of x less its mean there.");
+}
+
+}  // namespace wgt::bind
