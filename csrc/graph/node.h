@@ -27,8 +27,7 @@ enum class NodeKind : uint8_t {
   view,     // reads inputs[0], a pending node, through `layout` over its row-major index
   reduce,   // over `axes` of inputs[0]; the axes are gone from `shape`
   softmax,  // over the last axis, or its logarithm
-  normalize,  // over the last axis, with `bits` as epsilon; of two inputs the second's gradient by
-              // the first
+  normalize,  // the last axis to a mean square of 1, epsilon in `bits`; or a gradient, inputs[1]
   scan,    // along the last axis by `reduce`; one place longer than the input: behind the identity
   sort,    // rows of the last axis, by `sort`: their elements, or their places in the input
   matmul,  // inputs [batch.., rows.., shared..] and [batch.., shared.., columns..]; batches
