@@ -69,7 +69,11 @@ GROUPS = {
         "nan_to_num",
     ),
     "Sorting": ("sort", "argsort"),
-    "Indexing": ("take", "take_along_axis"),
+    "Indexing": (
+        *("take", "take_along_axis", "put", "put_along_axis", "scatter", "scatter_add"),
+        *("index_add", "segment_sum", "segment_mean", "segment_max", "segment_min"),
+        "segment_prod",
+    ),
     "Searching": ("where", "nonzero"),
     "Reductions": (
         *("sum", "prod", "mean", "var", "std", "max", "min", "argmax", "argmin"),

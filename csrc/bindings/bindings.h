@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tensor/advanced.h"
 #include "tensor/autograd.h"
 
 namespace wgt::bind {
@@ -64,6 +65,10 @@ py::tuple to_tuple(const Dims& d);
 std::optional<Operand> to_operand(const char* op, py::handle o, graph::Engine* device);
 std::optional<Scalar> to_scalar(py::handle o);
 Scalar scalar_of(const char* op, py::handle o);  // raises TypeError
+/// The items of a Python key; `op` begins errors, with brackets. Indices on the host are checked.
+std::vector<KeyItem> to_key(const std::string& op, const Tensor& t, py::handle key, bool assigns);
+/// An operand of an assignment; raises TypeError.
+Operand to_value(const std::string& op, py::handle value, graph::Engine& device);
 /// A shape without negative sizes and with fewer than 2^32 elements.
 Dims checked_shape(const std::string& op, py::handle o);
 

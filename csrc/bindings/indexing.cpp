@@ -2,7 +2,6 @@
 #include <pybind11/numpy.h>
 
 #include "bindings/bindings.h"
-#include "tensor/advanced.h"
 
 namespace wgt::bind {
 
@@ -230,24 +229,31 @@ class Parser {
 
 }  // namespace
 
+std::vector<KeyItem> to_key(const std::string& op, const Tensor& t, py::handle key, bool assigns) {
+  return Parser(op, t, assigns).run(key);
+}
+
+Operand to_value(const std::string& op, py::handle value, graph::Engine& device) {
+  auto v = to_operand(op.c_str(), value, &device);
+  if (!v) raise(ErrorKind::type, "[" + op + "] cannot use a value of type " + type_name(value));
+  return *v;
+}
+
 void init_indexing(py::class_<Tensor>& t) {
   t.def("__getitem__", [](Tensor self, py::handle key) {
-    auto items = Parser("[getitem] ", self, false).run(key);
+    auto items = to_key("[getitem] ", self, key, false);
     return made(unlocked([&] {
       return is_basic(items) ? index(self, basic_items(items))
                              : advanced_index(self, items, "getitem");
     }));
   });
   t.def("__setitem__", [](Tensor& self, py::handle key, py::handle value) {
-    auto items = Parser("[setitem] ", self, true).run(key);
-    auto v = to_operand("setitem", value, &self.engine());
-    if (!v)
-      raise(ErrorKind::type, "[setitem] cannot use a value of type " +
-                                 py::cast<std::string>(py::type::of(value).attr("__name__")));
+    auto items = to_key("[setitem] ", self, key, true);
+    Operand v = to_value("setitem", value, self.engine());
     move_handle("setitem", self, [&](const Tensor& before) {
       return made(unlocked([&] {
-        return is_basic(items) ? index_assign(before, basic_items(items), *v)
-                               : advanced_assign(before, items, *v, "setitem");
+        return is_basic(items) ? index_assign(before, basic_items(items), v)
+                               : advanced_assign(before, items, v, "setitem");
       }));
     });
   });

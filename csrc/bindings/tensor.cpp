@@ -108,6 +108,12 @@ void init_views(py::class_<Tensor>& t) {
         s = autograd::moved("out", s, o);
       },
       py::arg("other"), "Moves the handle to another value.");
+  t.def(
+      "_become",
+      [](Tensor& s, const Tensor& value, const std::string& op) {
+        move_handle(op.c_str(), s, [&](const Tensor&) { return value; });
+      },
+      py::arg("value"), py::arg("op"), "Moves the handle to a value made of its own, in place.");
 }
 
 void init_reductions(py::class_<Tensor>& t) {

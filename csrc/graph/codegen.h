@@ -227,7 +227,14 @@ void lower_normalize(LowerContext& c, int group);
 void lower_scan(LowerContext& c, int group);
 void lower_sort(LowerContext& c, int group);
 void lower_matmul(LowerContext& c, int group);
+void lower_segments(LowerContext& c, int group);
 
+/// Whether a result may take a value's buffer: a part of a large one must not keep all of it.
+bool fits_buffer(const FlushGraph& g, int value, int output);
+/// The value whose buffer the assignment `id` writes over: its base if that dies in the group,
+/// which does not read it otherwise (`read`), else a copy of it, which the `first` of its kernels
+/// makes; -1 for the others.
+int base_to_write(LowerContext& c, int group, int id, bool read, bool first);
 /// Workgroups along one dimension, folded into a second one above the limit.
 void fold_groups(uint64_t groups, uint32_t limit, uint32_t& first, uint32_t& second);
 /// Bodies of functions that write a group's outputs from the anchor's value `v`.

@@ -411,6 +411,21 @@ NodeRef Engine::scatter(ScatterOp op, const NodeRef& base, const NodeRef& value,
   return n;
 }
 
+NodeRef Engine::segments(ReduceOp op, const NodeRef& base, const NodeRef& values,
+                         const NodeRef& rows) {
+  flush_if_due();
+  settle(*values);
+  settle(*rows);
+  NodeRef dense = written_over(base);
+  NodeRef n = make(NodeKind::segments, base->dtype, base->shape, "segments");
+  n->reduce = op;
+  set_input(*n, 0, dense);
+  set_input(*n, 1, values);
+  set_input(*n, 2, rows);
+  enqueue(*n);
+  return n;
+}
+
 // The kernel writes into a dense buffer from its start.
 NodeRef Engine::written_over(const NodeRef& base) {
   settle(*base);

@@ -72,6 +72,9 @@ class Engine {
   /// their order.
   NodeRef scatter(ScatterOp op, const NodeRef& base, const NodeRef& value, const NodeRef& position,
                   const Dims& strides, int64_t last);
+  /// `base` [rows, elements] with the rows of `values` [n, elements] folded into those that `rows`
+  /// [n, 1] (uint32) say; these ascend, and are rows of base. Always in the same order.
+  NodeRef segments(ReduceOp op, const NodeRef& base, const NodeRef& values, const NodeRef& rows);
   /// What indices that kernels found out of range are kept in. [lock]
   Faults& faults() { return faults_; }
   /// Waits until all work is done; raises IndexError for indices out of range.

@@ -200,7 +200,8 @@ class Collector {
 Dims operand_shape(const Node& n, int k) {
   const Node& in = *n.inputs[k];
   if (n.kind == NodeKind::map) return n.shape;
-  if (n.kind == NodeKind::scatter && k == 2) return n.inputs[1]->shape;
+  if ((n.kind == NodeKind::scatter || n.kind == NodeKind::segments) && k == 2)
+    return n.inputs[1]->shape;
   if (n.kind != NodeKind::matmul) return in.shape;
   Dims s;  // broadcast batches
   int own = n.ranks.shared + (k == 0 ? n.ranks.rows : n.ranks.columns);

@@ -27,7 +27,7 @@ int own_cost(const Node& n) {
 
 // Writes into a buffer by its nature.
 bool is_assignment(const Node& n) {
-  return n.kind == NodeKind::assign || n.kind == NodeKind::scatter;
+  return n.kind == NodeKind::assign || n.kind == NodeKind::scatter || n.kind == NodeKind::segments;
 }
 
 // Whether operand k must be in memory, whole.
@@ -233,6 +233,7 @@ class Fuser {
     int anchor = out_.groups[static_cast<size_t>(gi)].anchor;
     if (anchor < 0) anchor = id;
     if (node(anchor).kind == NodeKind::sort) return 5;
+    if (node(anchor).kind == NodeKind::segments) return 2;  // partial results and their rows
     if (node(anchor).kind != NodeKind::matmul) return 0;
     const auto& operands = flush_node(anchor).operands;
     int a = operands[0].value, b = operands[1].value;

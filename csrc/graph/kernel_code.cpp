@@ -340,6 +340,24 @@ StepOutput step_output(const FlushGraph& g, int value) {
   return {value, g.node_of(value)->bytes(), -1};
 }
 
+bool fits_buffer(const FlushGraph& g, int value, int output) {
+  if (!g.is_leaf(value)) return true;
+  uint64_t need = g.node_of(output)->bytes();
+  return g.leaf(value)->buffer->bytes <= need + need / 4 + 256;
+}
+
+int base_to_write(LowerContext& c, int group, int id, bool read, bool first) {
+  int base = c.g.nodes[static_cast<size_t>(id)].operands[0].value;
+  if (c.dies(group, base) && !read && fits_buffer(c.g, base, id)) return base;
+  if (!first) return -1;
+  Step copy;
+  copy.what = "copy";
+  copy.buffers = {base};
+  copy.outputs = {{c.scratch(), c.g.node_of(id)->bytes(), -1}};
+  c.plan.steps.push_back(copy);
+  return copy.outputs[0].value;
+}
+
 void collect_outputs(KernelCode& k, SpaceCode& space, int anchor) {
   Layout dense{contiguous_strides(space.shape()), 0};
   space.define(anchor, dense, "v");

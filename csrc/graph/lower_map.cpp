@@ -107,7 +107,7 @@ class MapLowering {
         if (info(c_.g.node_of(v)->dtype).size != info(c_.g.node_of(o)->dtype).size) continue;
         if (c_.g.node_of(v)->dtype != c_.g.node_of(o)->dtype) continue;
         if (numel(c_.g.node_of(v)->shape) != numel(c_.g.node_of(o)->shape)) continue;
-        if (!fits(v, o)) continue;
+        if (!fits_buffer(c_.g, v, o)) continue;
         k_.bind_in_place(o, v);
         over_.push_back({o, v});
         break;
@@ -115,34 +115,14 @@ class MapLowering {
     }
   }
 
-  // A part of a large buffer must not keep all of it for a small result.
-  bool fits(int v, int output) const {
-    if (!c_.g.is_leaf(v)) return true;
-    uint64_t need = c_.g.node_of(output)->bytes();
-    return c_.g.leaf(v)->buffer->bytes <= need + need / 4 + 256;
-  }
-
   bool taken(int v) const {
     return std::any_of(over_.begin(), over_.end(), [&](const auto& p) { return p.second == v; });
   }
 
-  // The base's buffer if it dies here and the value does not read it; else a copy of it.
   void take_base() {
     int base = c_.g.nodes[static_cast<size_t>(assign_)].operands[0].value;
-    const auto& ext = k_.group.externals;
-    bool read = space_.reads(base) || std::count(ext.begin(), ext.end(), base) > 1;
-    if (c_.dies(gi_, base) && !read && fits(base, assign_)) {
-      over_.push_back({assign_, base});
-      return;
-    }
-    if (!first_) return;
-    Step copy;
-    copy.what = "copy";
-    copy.buffers = {base};
-    copied_ = c_.scratch();
-    copy.outputs = {{copied_, c_.g.node_of(assign_)->bytes(), -1}};
-    c_.plan.steps.push_back(std::move(copy));
-    over_.push_back({assign_, copied_});
+    if (int v = base_to_write(c_, gi_, assign_, space_.reads(base), first_); v >= 0)
+      over_.push_back({assign_, v});
   }
 
   void write() {

@@ -35,7 +35,9 @@ enum class NodeKind : uint8_t {
   assign,  // inputs[0] with the elements at `layout` (over inputs[1]'s shape) replaced by inputs[1]
   scatter,  // inputs[0] with inputs[1] put at `layout` over its index, moved by inputs[2] elements;
             // what moves beyond `step` is left out
-  failed,   // its computation raised `error`
+  segments,  // inputs[0], with rows of inputs[1] folded by `reduce` into those rows of it that
+             // inputs[2], which ascend, say
+  failed,    // its computation raised `error`
 };
 
 enum class ReduceOp : uint8_t {

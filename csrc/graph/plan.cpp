@@ -68,6 +68,9 @@ void lower(LowerContext& c, int gi) {
     case NodeKind::sort:
       lower_sort(c, gi);
       break;
+    case NodeKind::segments:
+      lower_segments(c, gi);
+      break;
     case NodeKind::matmul:
       lower_matmul(c, gi);
       break;

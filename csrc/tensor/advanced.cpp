@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "tensor/autograd.h"
+#include "tensor/gradients_indexing.h"
+#include "tensor/regions.h"
 #include "tensor/scatter.h"
 
 namespace wgt {
@@ -10,120 +13,7 @@ using graph::OpId;
 using graph::Reach;
 using graph::ScatterOp;
 
-bool is_basic(const std::vector<KeyItem>& key) {
-  return std::all_of(key.begin(), key.end(), [](const KeyItem& k) {
-    return k.what != KeyItem::indices && k.what != KeyItem::mask;
-  });
-}
-
-std::vector<IndexItem> basic_items(const std::vector<KeyItem>& key) {
-  std::vector<IndexItem> items;
-  for (const KeyItem& k : key)
-    if (k.what != KeyItem::gap) items.push_back(k.item);
-  return items;
-}
-
 namespace {
-
-bool is_integer_item(const KeyItem& k) {
-  return k.what == KeyItem::basic && k.item.what == IndexItem::integer;
-}
-
-// The basic part of a key makes a region of the tensor; arrays index axes of that.
-struct Resolved {
-  std::vector<IndexItem> basic;
-  Indices indices;  // for each axis of the region
-  int at = 0;       // of the dimensions of the indices, among the axes without
-};
-
-// Beside arrays integers count as some: NumPy puts the dimensions of the indices where those stand
-// together, and in front where they do not.
-int place_of(const std::vector<KeyItem>& key) {
-  int before = 0, state = 0;  // no array yet, among arrays, behind them
-  for (const KeyItem& k : key) {
-    bool array = k.what == KeyItem::indices || k.what == KeyItem::mask || is_integer_item(k);
-    if (array && state == 2) return 0;
-    if (array) state = 1;
-    if (!array && state == 1) state = 2;
-    if (!array && state == 0 && k.what != KeyItem::gap) ++before;
-  }
-  return before;
-}
-
-IndexItem whole_axis(int64_t size) {
-  return {IndexItem::slice, 0, 1, size};
-}
-
-void add_mask(Resolved& r, const Tensor& mask) {
-  bool scalar = mask.rank() == 0;  // a new axis, once or not at all
-  for (int d = 0; d < mask.rank(); ++d) r.basic.push_back(whole_axis(mask.shape()[d]));
-  if (scalar) r.basic.push_back({IndexItem::newaxis, 0, 1, 1});
-  for (Tensor& i : places_of_true(scalar ? reshape(mask, Dims{1}) : mask))
-    r.indices.push_back(AxisIndex{std::move(i), IndexMode::trusted});
-}
-
-Resolved resolve(const std::vector<KeyItem>& key) {
-  Resolved r;
-  r.at = place_of(key);
-  for (const KeyItem& k : key) {
-    if (k.what == KeyItem::gap) continue;
-    if (k.what == KeyItem::mask) {
-      add_mask(r, k.tensor);
-      continue;
-    }
-    r.basic.push_back(k.item);
-    if (is_integer_item(k)) continue;
-    if (k.what == KeyItem::indices)
-      r.indices.push_back(AxisIndex{k.tensor, k.mode});
-    else
-      r.indices.push_back(std::nullopt);
-  }
-  return r;
-}
-
-// The axes of a region that indices select from, and where in it those of other values lie.
-Dims indexed_sizes(const Dims& region, const Indices& indices) {
-  Dims sizes;
-  for (int d = 0; d < region.size(); ++d)
-    if (indices[static_cast<size_t>(d)]) sizes.push_back(region[d]);
-  return sizes;
-}
-
-// Strides for each axis of the region: the given ones for those with indices.
-Dims spread(const Dims& strides, const Indices& indices) {
-  Dims out;
-  int next = 0;
-  for (const auto& i : indices) out.push_back(i ? strides[next++] : 0);
-  return out;
-}
-
-std::vector<int64_t> free_axes(const Indices& indices) {
-  std::vector<int64_t> axes;
-  for (size_t d = 0; d < indices.size(); ++d)
-    if (!indices[d]) axes.push_back(static_cast<int64_t>(d));
-  return axes;
-}
-
-// A value as the tensor's dtype has it, without leading dimensions of 1 that `shape` lacks.
-Tensor fitted_value(const Tensor& t, const Operand& value, const Dims& shape, const char* op) {
-  Tensor v = std::holds_alternative<Tensor>(value)
-                 ? astype(std::get<Tensor>(value), t.dtype())
-                 : full(t.engine(), Dims(), std::get<Scalar>(value), t.dtype(), op);
-  if (&v.engine() != &t.engine())
-    raise(ErrorKind::device_mismatch, std::string("[") + op + "] the tensor is on " +
-                                          t.engine().name() + ", the value on " +
-                                          v.engine().name());
-  while (v.rank() > shape.size() && v.shape()[0] == 1) v = squeeze(v, std::vector<int64_t>{0});
-  bool fits = v.rank() <= shape.size();
-  for (int d = 1; fits && d <= v.rank(); ++d) {
-    int64_t size = v.shape()[v.rank() - d];
-    fits = size == 1 || size == shape[shape.size() - d];
-  }
-  if (!fits)
-    raise(ErrorKind::shape, std::string("[") + op + "] a value of shape " + to_string(v.shape()) +
-                                " does not fit the shape " + to_string(shape) + " of what is set");
-  return v;
-}
 
 // Who writes where: a slot for each element of the indexed axes, with the last place in the
 // broadcast indices that leads there, counted from 1; 0 for none.
@@ -229,19 +119,6 @@ Tensor set_by_writing(const Tensor& t, const Resolved& key, const Tensor& values
                  before_rest(place, key.indices, key.at), g.strides, p.span.last + offset);
 }
 
-bool is_whole(const std::vector<IndexItem>& items, const Dims& shape) {
-  if (static_cast<int>(items.size()) != shape.size()) return false;
-  for (int d = 0; d < shape.size(); ++d) {
-    const IndexItem& i = items[static_cast<size_t>(d)];
-    if (i.what != IndexItem::slice || i.step != 1 || i.length != shape[d]) return false;
-  }
-  return true;
-}
-
-Tensor put_back(const Tensor& t, const std::vector<IndexItem>& basic, const Tensor& region) {
-  return is_whole(basic, t.shape()) ? region : index_assign(t, basic, region);
-}
-
 // A value that all that a mask selects shares takes no count: nothing where it has its own elements
 // for each.
 std::optional<Tensor> set_by_mask(const Tensor& t, const std::vector<KeyItem>& key,
@@ -287,15 +164,24 @@ std::optional<Tensor> set_by_mask(const Tensor& t, const std::vector<KeyItem>& k
 
 }  // namespace
 
+Tensor index_at(const Tensor& t, const Resolved& key, const char* op) {
+  return gather(index(t, key.basic), key.indices, key.at, op);
+}
+
 Tensor advanced_index(const Tensor& t, const std::vector<KeyItem>& key, const char* op) {
-  Resolved r = resolve(key);
-  return gather(index(t, r.basic), r.indices, r.at, op);
+  return index_at(t, resolve(key), op);
 }
 
 Tensor advanced_assign(const Tensor& t, const std::vector<KeyItem>& key, const Operand& value,
                        const char* op) {
   if (auto done = set_by_mask(t, key, value, op)) return *done;
-  Resolved r = resolve(key);
+  return assign_at(t, resolve(key), value, op);
+}
+
+Tensor assign_at(const Tensor& t, const Resolved& r, const Operand& value, const char* op) {
+  const Tensor* v0 = std::get_if<Tensor>(&value);
+  if (autograd::recording(t) || (v0 && autograd::recording(*v0)))
+    return gradients::assign_at(t, r, value, op);
   Tensor region = index(t, r.basic);
   Dims common = broadcast_indices(r.indices, op);
   Dims selected =

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tensor/autograd.h"
+#include "tensor/gradients_indexing.h"
 
 namespace wgt {
 
@@ -117,7 +118,8 @@ Position position_of(const Dims& axes, const Indices& indices, const Dims& strid
   for (int d = 0; d < axes.size(); ++d) {
     const auto& i = indices[static_cast<size_t>(d)];
     if (!i) continue;
-    Tensor moved = scaled(places(i->at, axes[d], d, i->mode, op), strides[d]);
+    Tensor moved =
+        scaled(places(i->at, axes[d], i->axis < 0 ? d : i->axis, i->mode, op), strides[d]);
     p.element = any ? elementwise(OpId::add, {p.element, moved}) : moved;
     any = true;
     extend(p.span, axes[d], strides[d]);
@@ -161,6 +163,7 @@ Tensor gather(const Tensor& x, const Dims& shape, const Dims& strides, const Ten
 }
 
 Tensor gather(const Tensor& x, const Indices& indices, int at, const char* op) {
+  if (autograd::recording(x)) return gradients::gather(x, indices, at, op);
   for (const auto& i : indices)
     if (i) check_device(x, i->at, op);
   Layout from = layout_of(x);
@@ -185,6 +188,7 @@ Tensor take(const Tensor& x, const Tensor& indices, int64_t axis, IndexMode mode
 
 Tensor take_along_axis(const Tensor& x, const Tensor& indices, int64_t axis, IndexMode mode,
                        const char* op) {
+  if (autograd::recording(x)) return gradients::take_along_axis(x, indices, axis, mode, op);
   check_device(x, indices, op);
   if (x.rank() != indices.rank())
     raise(ErrorKind::value, std::string("[") + op + "] the tensor of shape " +

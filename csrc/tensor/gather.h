@@ -23,6 +23,7 @@ Tensor places(const Tensor& indices, int64_t size, int axis, IndexMode mode, con
 struct AxisIndex {
   Tensor at;
   IndexMode mode = IndexMode::raise;
+  int axis = -1;  // that errors name; -1: the one that it indexes
 };
 /// One entry for each axis of a tensor, or nothing for all of the axis.
 using Indices = std::vector<std::optional<AxisIndex>>;

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from wgtensor import _core, _generated
 from wgtensor import _functions as f
-from wgtensor import _generated
 from wgtensor import _reductions as r
 from wgtensor._arrays import from_host, into
 from wgtensor._core import ShapeError, Tensor, UnsupportedError
@@ -43,6 +43,12 @@ _SCANS: dict[np.ufunc, Callable[..., Tensor]] = {
     np.maximum: r.cumulative_max,
     np.minimum: r.cumulative_min,
 }
+_FOLDS: dict[np.ufunc, str] = {
+    np.add: "sum",
+    np.multiply: "prod",
+    np.maximum: "max",
+    np.minimum: "min",
+}
 # What NumPy's callers may pass and what we do anyway.
 _NEUTRAL = {"where": True, "casting": "same_kind", "order": "K", "subok": True, "dtype": None}
 
@@ -75,6 +81,8 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwar
         return _store(name, out, _reduce(name, _REDUCTIONS[ufunc], self, **kwargs))
     if method == "accumulate" and ufunc in _SCANS:
         return _store(name, out, _accumulate(name, _SCANS[ufunc], *inputs, **kwargs))
+    if method == "at" and ufunc in _FOLDS:
+        return _fold_at(name, _FOLDS[ufunc], *inputs)
     extra = [k for k, v in kwargs.items() if k not in _NEUTRAL or v is not _NEUTRAL[k]]
     function = _FUNCTIONS.get(ufunc)
     if method != "__call__" or function is None or (ufunc.nout > 1 and out):
@@ -89,6 +97,13 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwar
         from_host(name, x, None, device) if isinstance(x, np.ndarray) else x for x in inputs
     ]
     return _store(name, out, function(*operands))
+
+
+def _fold_at(name: str, fold: str, x: Any, key: Any, value: Any) -> None:
+    """ufunc.at: the value folded into the indexed elements, as often as they are indexed."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"[{name}.at] writes into a Tensor here, not {type(x).__name__}")
+    x._become(_core.accumulate(x, key, value, fold, f"{name}.at"), f"{name}.at")
 
 
 def _reduce(
