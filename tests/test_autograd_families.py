@@ -110,6 +110,10 @@ REDUCTIONS: dict[str, Make] = {
     "cumsum": lambda x: x.cumsum(axis=1),
     "cumsum with a zero": lambda x: wt.cumulative_sum(x, axis=1, include_initial=True),
     "cumprod": lambda x: x.cumprod(axis=1),
+    "cummax": lambda x: wt.cumulative_max(x, axis=1),
+    "cummin": lambda x: wt.cumulative_min(x, axis=0),
+    "sort": lambda x: wt.sort(x, axis=1),
+    "sort down": lambda x: wt.sort(x, axis=-1, descending=True),
     "cumprod with a one": lambda x: wt.cumulative_prod(x, axis=0, include_initial=True),
 }
 
@@ -140,6 +144,14 @@ def test_ties_and_zeros() -> None:
         values = np.array(zeros, float)
         x = wt.asarray(values).requires_grad_()
         assert wt.autograd.gradcheck(lambda x: x.cumprod(axis=0) * wt.asarray([1.0, 2, 3, 4]), [x])
+
+
+def test_sorts_and_running_extrema_with_ties() -> None:
+    weights = wt.asarray([1.0, 10, 100, 1000], dtype="float64")
+    assert slope(lambda x: wt.sort(x) * weights, 2, 1, 2, 0) == [100, 10, 1000, 1]
+    assert slope(lambda x: wt.cumulative_max(x) * weights, 1, 3, 3, 2) == [1, 10, 1100, 0]
+    assert slope(lambda x: wt.cumulative_min(x) * weights, 2, 2, 3, 1) == [1, 110, 0, 1000]
+    assert slope(lambda x: wt.cumulative_max(x) * weights, 1, np.nan, 3, 2)[1:] == [1110, 0, 0]
 
 
 def test_places_require_no_grad() -> None:

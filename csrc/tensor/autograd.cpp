@@ -15,7 +15,7 @@ thread_local constinit bool freeing = false;
 
 std::atomic<uint64_t> sequence_counter{1};
 
-std::mutex& slots_mutex() {
+std::mutex& nodes_mutex() {
   static auto* m = new std::mutex();
   return *m;
 }
@@ -56,8 +56,8 @@ uint64_t next_sequence() {
   return sequence_counter.load();
 }
 
-Ref<GradNode> make_node(const char* name, std::span<const Tensor> operands, Keeps keeps,
-                        Rule rule) {
+Ref<GradNode> make_node(const char* name, std::span<const Tensor> operands, Keeps keeps, Rule rule,
+                        const Tensor& result) {
   Ref<GradNode> n(new GradNode());
   n->name = name;
   n->sequence = sequence_counter.fetch_add(1);
@@ -66,15 +66,26 @@ Ref<GradNode> make_node(const char* name, std::span<const Tensor> operands, Keep
   for (const Tensor& t : operands)
     n->operands.push_back(t.requires_grad() ? Edge{t.variable_ref(), t.shape(), t.dtype()}
                                             : Edge());
-  n->rule = std::make_shared<const Rule>(std::move(rule));
+  n->kept = std::make_shared<const Kept>(Kept{std::move(rule), result});
   return n;
+}
+
+std::shared_ptr<const Kept> kept_by(const GradNode& n) {
+  std::lock_guard<std::mutex> lock(nodes_mutex());
+  return n.kept;
+}
+
+void release(GradNode& n) {
+  std::shared_ptr<const Kept> gone;  // dies without the lock
+  std::lock_guard<std::mutex> lock(nodes_mutex());
+  gone.swap(n.kept);
 }
 
 Tensor record(const char* name, const Tensor& result, std::span<const Tensor> operands, Keeps keeps,
               Rule rule) {
   if (!is_float(result.dtype())) return result.detached();
-  Ref<GradNode> n = make_node(name, operands, keeps, std::move(rule));
-  if (keeps == Keeps::result) n->result = result.detached();
+  Tensor kept = keeps == Keeps::result ? result.detached() : Tensor();
+  Ref<GradNode> n = make_node(name, operands, keeps, std::move(rule), kept);
   return result.with_variable(Ref<Variable>(new Variable(std::move(n), 0)));
 }
 
@@ -88,13 +99,13 @@ const Dims& Context::shape_of(size_t operand) const {
 }
 
 Tensor Context::result() const {
-  return as_output(node_.result, 0);
+  return as_output(result_, 0);
 }
 
 // ---- slots ------------------------------------------------------------------------------------
 
 Ref<Slot> slot_of(Variable& v, bool make) {
-  std::lock_guard<std::mutex> lock(slots_mutex());
+  std::lock_guard<std::mutex> lock(nodes_mutex());
   if (!v.fn) {
     if (!v.slot && make) v.slot = Ref<Slot>(new Slot());
     return v.slot;
@@ -110,12 +121,12 @@ Ref<Slot> slot_of(Variable& v, bool make) {
 }
 
 Ref<Slot> slot_of(const GradNode& n, uint32_t output) {
-  std::lock_guard<std::mutex> lock(slots_mutex());
+  std::lock_guard<std::mutex> lock(nodes_mutex());
   return output < n.slots.size() ? n.slots[output] : Ref<Slot>();
 }
 
 std::vector<Hook> hooks_of(const Slot& slot) {
-  std::lock_guard<std::mutex> lock(slots_mutex());
+  std::lock_guard<std::mutex> lock(nodes_mutex());
   std::vector<Hook> hooks;
   for (const auto& h : slot.hooks) hooks.push_back(h.second);
   return hooks;
@@ -123,14 +134,14 @@ std::vector<Hook> hooks_of(const Slot& slot) {
 
 uint64_t add_hook(Variable& v, Hook hook) {
   Ref<Slot> slot = slot_of(v, true);
-  std::lock_guard<std::mutex> lock(slots_mutex());
+  std::lock_guard<std::mutex> lock(nodes_mutex());
   slot->hooks.emplace_back(slot->next_id, std::move(hook));
   return slot->next_id++;
 }
 
 void remove_hook(Slot& slot, uint64_t id) {
   Hook gone;  // dies without the lock
-  std::lock_guard<std::mutex> lock(slots_mutex());
+  std::lock_guard<std::mutex> lock(nodes_mutex());
   auto found = std::find_if(slot.hooks.begin(), slot.hooks.end(),
                             [&](const auto& h) { return h.first == id; });
   if (found == slot.hooks.end()) return;

@@ -54,8 +54,8 @@ using Gradients = std::vector<Tensor>;
 
 class Context {
  public:
-  Context(GradNode& node, const Gradients& grads, std::vector<bool> needed)
-      : node_(node), grads_(grads), needed_(std::move(needed)) {}
+  Context(GradNode& node, const Tensor& result, const Gradients& grads, std::vector<bool> needed)
+      : node_(node), result_(result), grads_(grads), needed_(std::move(needed)) {}
   /// The gradient of the only result.
   const Tensor& grad() const { return grads_[0]; }
   const Gradients& grads() const { return grads_; }
@@ -68,6 +68,7 @@ class Context {
 
  private:
   GradNode& node_;
+  const Tensor& result_;
   const Gradients& grads_;
   std::vector<bool> needed_;
 };
@@ -108,21 +109,30 @@ struct WindowsOf {
   Dims sizes, steps, dilations;
 };
 
+/// What backward needs of a node and frees when it has used it.
+struct Kept {
+  Rule rule;
+  Tensor result;  // where the rule needs it; off the tape
+};
+
 struct GradNode final : Chained {
   std::string name;       // of the operation
   uint64_t sequence = 0;  // above that of all nodes that it builds on
   uint32_t outputs = 1;
   Keeps keeps = Keeps::nothing;
   std::vector<Edge> operands;
-  std::shared_ptr<const Rule> rule;          // null: released
-  Tensor result;                             // where the rule keeps it; off the tape
-  std::vector<Ref<Slot>> slots;              // by output, where there are any [slots' mutex]
+  std::shared_ptr<const Kept> kept;          // null: released [nodes' mutex]
+  std::vector<Ref<Slot>> slots;              // by output, where there are any [nodes' mutex]
   std::shared_ptr<const WindowsOf> windows;  // of a view of windows
   std::shared_ptr<std::string> origin;       // anomaly mode: the Python line
 };
 
 /// A node of `operands`, with a rule that may hold them.
-Ref<GradNode> make_node(const char* name, std::span<const Tensor> operands, Keeps keeps, Rule rule);
+Ref<GradNode> make_node(const char* name, std::span<const Tensor> operands, Keeps keeps, Rule rule,
+                        const Tensor& result = {});
+/// Safe also where several threads go backward through one graph.
+std::shared_ptr<const Kept> kept_by(const GradNode& n);
+void release(GradNode& n);
 /// `result` with a place on the tape. Integers and bools have none.
 Tensor record(const char* name, const Tensor& result, std::span<const Tensor> operands, Keeps keeps,
               Rule rule);

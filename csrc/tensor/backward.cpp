@@ -210,19 +210,16 @@ void Run::run_node(GradNode& n) {
     any = any || needed[i];
   }
   if (!any) return;
-  std::shared_ptr<const Rule> rule = n.rule;
-  if (!rule)
+  std::shared_ptr<const Kept> kept = kept_by(n);
+  if (!kept)
     raise(ErrorKind::runtime,
           "[backward] Trying to backward through the graph a second time, at '" + n.name +
               "': what it kept was freed by the first backward(); say retain_graph=True there");
-  Gradients out = (*rule)(Context(n, grads, needed));
+  Gradients out = kept->rule(Context(n, kept->result, grads, needed));
   if (anomaly_mode) check_nan(n, out);
   for (size_t i = 0; i < needed.size() && i < out.size(); ++i)
     if (needed[i]) send(n.operands[i], out[i]);
-  if (!request_.retain_graph && n.keeps != Keeps::nothing) {
-    n.rule.reset();
-    n.result = Tensor();
-  }
+  if (!request_.retain_graph && n.keeps != Keeps::nothing) release(n);
 }
 
 void Run::run_leaves() {

@@ -31,6 +31,9 @@ Tensor variance(const char* name, const Tensor& t, const std::optional<std::vect
 Tensor softmax(const Tensor& t, int64_t axis, bool logarithm);
 Tensor scan(const char* name, const Tensor& t, std::optional<int64_t> axis, bool initial);
 
+Tensor sort(const Tensor& t, int64_t axis, bool descending);
+Tensor running_extremum_gradient(const Tensor& g, const Tensor& x, const Tensor& result, int axis);
+
 Tensor matmul(const Tensor& a, const Tensor& b);
 Tensor contract(const Tensor& a, const Tensor& b, graph::ProductRanks ranks, const char* op);
 

@@ -202,8 +202,9 @@ Tensor scan(const char* name, const Tensor& t0, std::optional<int64_t> axis, boo
     return record("cumulative_prod", r, {t}, Keeps::result, [a, own, t](const Context& c) {
       return Gradients{cumulative_prod_gradient(own(c.grad()), t, own(c.result()), a)};
     });
-  autograd::check_no_rule(name, t);
-  return r;
+  return record(name, r, {t}, Keeps::result, [a, t](const Context& c) {
+    return Gradients{running_extremum_gradient(c.grad(), t, c.result(), a)};
+  });
 }
 
 }  // namespace wgt::gradients

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "tensor/autograd.h"
+#include "tensor/gradients.h"
 
 namespace wgt {
 
@@ -20,7 +21,7 @@ Tensor zeros_like(const Tensor& t, DType dtype) {
 }  // namespace
 
 Tensor sort(const Tensor& t, int64_t axis, bool descending) {
-  autograd::check_no_rule("sort", t);
+  if (autograd::recording(t)) return gradients::sort(t, axis, descending);
   int a = normalize_axis("sort", axis, t.rank());
   if (t.size() == 0 || t.shape()[a] == 1) return copy(t);
   Tensor r = sorted_rows(with_axis_last(t, a), {descending, false, 0});

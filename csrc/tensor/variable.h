@@ -31,7 +31,7 @@ struct Variable final : Chained {
   bool requires_grad = true;  // of a leaf it may change [GIL]
   const Ref<GradNode> fn;     // the operation that made it
   const uint32_t output = 0;  // which of its results it is
-  Ref<Slot> slot;             // of a leaf: its gradient and hooks [slots' mutex]
+  Ref<Slot> slot;             // of a leaf: its gradient and hooks [nodes' mutex]
 };
 
 }  // namespace wgt::autograd
