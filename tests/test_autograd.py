@@ -508,6 +508,22 @@ def test_checkpoint() -> None:
         assert not wt.checkpoint(block, x).requires_grad
 
 
+def test_checkpoint_finds_the_same_random_numbers() -> None:
+    x = wt.ones(1000, requires_grad=True)
+
+    def drop(h: wt.Tensor) -> wt.Tensor:
+        kept: wt.Tensor = h * (wt.random.rand(h.shape) < 0.5)
+        return kept * kept
+
+    wt.random.manual_seed(3)
+    y = wt.checkpoint(drop, x)
+    after = wt.random.get_state()
+    y.sum().backward()
+    assert wt.random.get_state() == after
+    assert x.grad is not None
+    np.testing.assert_array_equal(x.grad, 2 * y.detach().numpy())
+
+
 # ---- functions of functions ---------------------------------------------------------------------
 
 
@@ -682,6 +698,46 @@ def test_backward_fuses() -> None:
         return g
 
     assert dispatches(backward) == 1
+
+
+def test_gradients_of_slices_write_their_own_places() -> None:
+    x = wt.ones((40, 6, 50), requires_grad=True)
+    wt.synchronize()
+
+    def backward(turned: bool) -> wt.Tensor:
+        y = wt.zeros((6, 25))
+        for i in range(40):
+            at, rows = (39 - i, slice(None, None, -1)) if turned else (i, slice(None))
+            y = y + x[at, rows, 25:] * (i + 1.0) + x[at, rows, :25]
+        y.sum().backward()
+        g = x.grad
+        assert g is not None
+        x.grad = None
+        return g
+
+    for turned in (False, True):
+        made = wt.stats()["dispatches"]
+        g = backward(turned)
+        values = g.numpy()
+        assert wt.stats()["dispatches"] - made <= 2 * 40 + 12
+        rows = np.arange(40.0, 0, -1) if turned else np.arange(1.0, 41)
+        np.testing.assert_array_equal(
+            values[:, :, 25:], np.broadcast_to(rows[:, None, None], (40, 6, 25))
+        )
+        np.testing.assert_array_equal(values[:, :, :25], 1)
+
+
+def test_gradients_of_slices_that_overlap() -> None:
+    x = wt.ones((4, 5), requires_grad=True)
+    parts = [x[1:], x[:, 2:], x[::2, 1], x.diagonal(), x[1], x.T[3:], x.reshape(-1)[7:18:4]]
+    weights = [wt.asarray(np.arange(1.0, p.size + 1).reshape(p.shape)) for p in parts]
+    sum((p * w).sum() for p, w in zip(parts, weights, strict=True)).backward()
+    expected = np.zeros((4, 5))
+    same = np.arange(20).reshape(4, 5)
+    places = [same[1:], same[:, 2:], same[::2, 1], same.diagonal(), same[1], same.T[3:]]
+    for at, w in zip([*places, same.reshape(-1)[7:18:4]], weights, strict=True):
+        np.add.at(expected.reshape(-1), at, w.numpy())
+    np.testing.assert_array_equal(x.grad, expected)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="LD_PRELOAD")

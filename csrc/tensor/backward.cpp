@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "tensor/autograd.h"
+#include "tensor/gradient_sum.h"
 
 namespace wgt::autograd {
 
@@ -21,7 +22,7 @@ struct Younger {
 
 struct LeafGrad {
   Ref<Variable> leaf;
-  Tensor grad;
+  GradientSum grad;
 };
 
 class Run {
@@ -46,7 +47,7 @@ class Run {
   bool wanted_;  // only inputs get gradients
   Reply reply_;
   std::priority_queue<Ref<GradNode>, std::vector<Ref<GradNode>>, Younger> queue_;
-  std::unordered_map<GradNode*, Gradients> pending_;  // gradients of results, so far
+  std::unordered_map<GradNode*, std::vector<GradientSum>> pending_;  // gradients of results, so far
   std::unordered_map<Variable*, LeafGrad> leaves_;
   std::vector<Variable*> leaf_order_;
   std::unordered_set<const void*> needed_;  // nodes and leaves that an input is reached from
@@ -124,10 +125,6 @@ bool Run::is_needed(const Variable& v) const {
   return !wanted_ || needed_.count(v.fn ? static_cast<const void*>(v.fn.get()) : &v) != 0;
 }
 
-Tensor added(const Tensor& sum, const Tensor& more) {
-  return sum.node() ? elementwise(graph::OpId::add, {sum, more}) : more;
-}
-
 void Run::send(Variable& v, const Tensor& grad) {
   if (!grad.node() || !is_needed(v)) return;
   if (!v.fn) {
@@ -136,7 +133,7 @@ void Run::send(Variable& v, const Tensor& grad) {
       at->second.leaf = Ref<Variable>(&v);
       leaf_order_.push_back(&v);
     }
-    at->second.grad = added(at->second.grad, grad);
+    at->second.grad.add(grad);
     return;
   }
   auto [at, fresh] = pending_.try_emplace(v.fn.get());
@@ -144,8 +141,7 @@ void Run::send(Variable& v, const Tensor& grad) {
     at->second.resize(v.fn->outputs);
     queue_.push(v.fn);
   }
-  Tensor& sum = at->second[v.output];
-  sum = added(sum, grad);
+  at->second[v.output].add(grad);
 }
 
 void Run::send(const Edge& to, const Tensor& grad) {
@@ -193,7 +189,8 @@ void Run::check_nan(const GradNode& n, const Gradients& grads) const {
 }
 
 void Run::run_node(GradNode& n) {
-  Gradients grads = std::move(pending_[&n]);
+  Gradients grads;
+  for (const GradientSum& s : pending_[&n]) grads.push_back(s.total());
   pending_.erase(&n);
   for (uint32_t i = 0; i < grads.size(); ++i) {
     if (!grads[i].node()) continue;
@@ -224,7 +221,7 @@ void Run::run_node(GradNode& n) {
 
 void Run::run_leaves() {
   for (Variable* v : leaf_order_) {
-    Tensor grad = leaves_[v].grad;
+    Tensor grad = leaves_[v].grad.total();
     Ref<Slot> slot = slot_of(*v, !wanted_);
     grad = with_hooks(slot, grad);
     if (wanted_)

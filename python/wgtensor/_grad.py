@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from wgtensor import _core
-from wgtensor._core import Tensor
+from wgtensor._core import Tensor, UnsupportedError
+from wgtensor.random._generator import default_generator
 
 # How many of these functions are at work on the thread: inner gradients have gradients themselves.
 _active = threading.local()
@@ -227,13 +228,16 @@ def jvp(fn: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any])
 def checkpoint(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """fn(*args), of which nothing is kept for backward: that calls `fn` again.
 
-    fn gives a tensor or a tuple of them, and the same ones again when it is called again. Gradients
-    reach its arguments and whatever else it uses that requires grad.
+    fn gives a tensor or a tuple of them, and the same ones again when it is called again: it then
+    finds the default generator of random numbers as it was. Gradients reach its arguments and
+    whatever else it uses that requires grad. Raises UnsupportedError in backward under jit where
+    `fn` takes random numbers.
     """
     if not _core.grad_enabled():
         return fn(*args, **kwargs)
-    start = _core.next_sequence()
+    start, random = _core.next_sequence(), default_generator.get_state()
     result = fn(*args, **kwargs)
+    lots = default_generator.get_state() != random
     single = isinstance(result, Tensor)
     outputs: list[Any] = [result] if single else list(result)
     at = [i for i, t in enumerate(outputs) if isinstance(t, Tensor) and t.requires_grad]
@@ -242,11 +246,15 @@ def checkpoint(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         return result
 
     def again(grads: list[Tensor | None], needed: list[bool], _: Any) -> list[Tensor | None]:
-        create = _core.grad_enabled()
+        create, now = _core.grad_enabled(), default_generator.get_state()
+        if lots and _core.tracing():
+            raise UnsupportedError("[checkpoint] jit replays no random numbers a second time")
         _core.set_grad_enabled(True)
+        default_generator.set_state(random)
         try:
             made = fn(*args, **kwargs)
         finally:
+            default_generator.set_state(now)
             _core.set_grad_enabled(create)
         made = [made] if isinstance(made, Tensor) else list(made)
         pairs = [(made[i], g) for i, g in zip(at, grads, strict=True) if g is not None]
