@@ -73,14 +73,14 @@ def unflatten(structure: Any, tensors: Any) -> Any:
 class _Recording:
     """One run of the function, to be repeated while its guards hold."""
 
-    def __init__(self, guards: list[tuple[Any, str, Any]]) -> None:
-        self.guards = guards
+    def __init__(self) -> None:
+        self.guards: list[tuple[Callable[[], Any], Any]] = []
         self.replay: _core.Replay
         self.structure: Any
         self.hooks: list[Callable[[], None]] = []
 
     def holds(self) -> bool:
-        return all(getattr(o, name) == value for o, name, value in self.guards)
+        return all(function() == value for function, value in self.guards)
 
 
 class _Local(threading.local):
@@ -101,10 +101,12 @@ def number(function: Callable[[], float], dtype: Any) -> Any:
     return _core.trace_number(function, dtype) if _core.tracing() else function()
 
 
-def guard(owner: Any, name: str) -> None:
-    """What is recorded holds only while the attribute is what it is now."""
-    if _local.recording is not None:
-        _local.recording.guards.append((owner, name, getattr(owner, name)))
+def guard(function: Callable[[], R]) -> R:
+    """What `function` gives; what is recorded holds only while it gives that."""
+    value = function()
+    if _core.tracing() and _local.recording is not None:
+        _local.recording.guards.append((function, value))
+    return value
 
 
 class outside:  # noqa: N801 - read as `with outside():`
@@ -119,7 +121,7 @@ class outside:  # noqa: N801 - read as `with outside():`
 
 def at_replay(function: Callable[[], None]) -> None:
     """Calls it before each replay: for counts that the recorded function keeps in Python."""
-    if _local.recording is not None:
+    if _core.tracing() and _local.recording is not None:
         _local.recording.hooks.append(function)
 
 
@@ -165,7 +167,7 @@ class Jitted(Generic[P, R]):
         return key
 
     def _record(self, known: list[_Recording], structure: Any, tensors: list[Tensor]) -> R:
-        recording = _Recording([])
+        recording = _Recording()
         aliases = [t.__copy__() for t in tensors]
         outputs: list[Tensor] = []
         _core.trace_begin(tensors[0].device if tensors else None)

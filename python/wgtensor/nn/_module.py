@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from typing import Any, Self
 
+from wgtensor import _jit
 from wgtensor._arrays import DeviceLike, as_tensor
 from wgtensor._core import Device, Parameter, Tensor
 from wgtensor._dtypes import DType, to_dtype
@@ -69,6 +70,7 @@ class Module:
             changed = hook(self, args)
             if changed is not None:
                 args = changed if isinstance(changed, tuple) else (changed,)
+        _jit.guard(lambda: self.training)
         result = self.forward(*args, **kwargs)
         for hook in tuple(self._after.values()):
             changed = hook(self, args, result)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from typing import Any
 
+from wgtensor import _jit
 from wgtensor._core import Tensor
 from wgtensor._generated import maximum, sign
-from wgtensor.optim._optimizer import Group, Optimizer, State, kept
+from wgtensor.optim._optimizer import Group, Optimizer, State, keep, kept
 
 
 class Adam(Optimizer):
@@ -44,19 +46,21 @@ class Adam(Optimizer):
         )
 
     def _update(self, p: Tensor, grad: Tensor, state: State, group: Group) -> Tensor:
-        lr, decay, (b1, b2) = group["lr"], group["weight_decay"], group["betas"]
-        if decay and self.decoupled:
-            p = p * (1 - lr * decay)
-        elif decay:
-            grad = grad + p * decay
-        m = state["exp_avg"] = kept(state, "exp_avg", p) * b1 + grad * (1 - b1)
-        v = state["exp_avg_sq"] = kept(state, "exp_avg_sq", p) * b2 + (grad * grad) * (1 - b2)
-        if group["amsgrad"]:
-            v = state["max_exp_avg_sq"] = maximum(kept(state, "max_exp_avg_sq", p), v)
-        step = state["step"]
-        size = lr / (1 - b1**step)
-        root = v.sqrt() * (1 / math.sqrt(1 - b2**step)) + group["eps"]
-        new: Tensor = p - (m * size) / root
+        number = functools.partial(self.number, p, state, group)
+        decays = _jit.guard(lambda: bool(group["weight_decay"]))
+        if decays and self.decoupled:
+            p = p * number(lambda g, step: 1 - g["lr"] * g["weight_decay"])
+        elif decays:
+            grad = grad + p * number(lambda g, step: g["weight_decay"])
+        m = kept(state, "exp_avg", p) * number(lambda g, step: g["betas"][0])
+        m = keep(state, "exp_avg", m + grad * number(lambda g, step: 1 - g["betas"][0]))
+        v = kept(state, "exp_avg_sq", p) * number(lambda g, step: g["betas"][1])
+        v = keep(state, "exp_avg_sq", v + grad * grad * number(lambda g, step: 1 - g["betas"][1]))
+        if _jit.guard(lambda: bool(group["amsgrad"])):
+            v = keep(state, "max_exp_avg_sq", maximum(kept(state, "max_exp_avg_sq", p), v))
+        size = number(lambda g, step: g["lr"] / (1 - g["betas"][0] ** step))
+        root = v.sqrt() * number(lambda g, step: 1 / math.sqrt(1 - g["betas"][1] ** step))
+        new: Tensor = p - (m * size) / (root + number(lambda g, step: g["eps"]))
         return new
 
 
@@ -111,17 +115,19 @@ class RMSprop(Optimizer):
         )
 
     def _update(self, p: Tensor, grad: Tensor, state: State, group: Group) -> Tensor:
-        alpha, momentum = group["alpha"], group["momentum"]
-        if group["weight_decay"]:
-            grad = grad + p * group["weight_decay"]
-        v = state["square_avg"] = kept(state, "square_avg", p) * alpha + grad * grad * (1 - alpha)
-        if group["centered"]:
-            mean = state["grad_avg"] = kept(state, "grad_avg", p) * alpha + grad * (1 - alpha)
+        number = functools.partial(self.number, p, state, group)
+        if _jit.guard(lambda: bool(group["weight_decay"])):
+            grad = grad + p * number(lambda g, step: g["weight_decay"])
+        alpha, rest = number(lambda g, step: g["alpha"]), number(lambda g, step: 1 - g["alpha"])
+        v = keep(state, "square_avg", kept(state, "square_avg", p) * alpha + grad * grad * rest)
+        if _jit.guard(lambda: bool(group["centered"])):
+            mean = keep(state, "grad_avg", kept(state, "grad_avg", p) * alpha + grad * rest)
             v = v - mean * mean
-        move = grad / (v.sqrt() + group["eps"])
-        if momentum:
-            move = state["momentum_buffer"] = kept(state, "momentum_buffer", p) * momentum + move
-        new: Tensor = p - move * group["lr"]
+        move = grad / (v.sqrt() + number(lambda g, step: g["eps"]))
+        if _jit.guard(lambda: bool(group["momentum"])):
+            before = kept(state, "momentum_buffer", p) * number(lambda g, step: g["momentum"])
+            move = keep(state, "momentum_buffer", before + move)
+        new: Tensor = p - move * number(lambda g, step: g["lr"])
         return new
 
 
@@ -152,12 +158,13 @@ class Adagrad(Optimizer):
         )
 
     def _update(self, p: Tensor, grad: Tensor, state: State, group: Group) -> Tensor:
-        if group["weight_decay"]:
-            grad = grad + p * group["weight_decay"]
-        rate = group["lr"] / (1 + (state["step"] - 1) * group["lr_decay"])
-        total = kept(state, "sum", p, group["initial_accumulator_value"]) + grad * grad
-        state["sum"] = total
-        new: Tensor = p - grad * rate / (total.sqrt() + group["eps"])
+        number = functools.partial(self.number, p, state, group)
+        if _jit.guard(lambda: bool(group["weight_decay"])):
+            grad = grad + p * number(lambda g, step: g["weight_decay"])
+        rate = number(lambda g, step: g["lr"] / (1 + (step - 1) * g["lr_decay"]))
+        first = group["initial_accumulator_value"]
+        total = keep(state, "sum", kept(state, "sum", p, first) + grad * grad)
+        new: Tensor = p - grad * rate / (total.sqrt() + number(lambda g, step: g["eps"]))
         return new
 
 
@@ -182,10 +189,13 @@ class Lion(Optimizer):
         )
 
     def _update(self, p: Tensor, grad: Tensor, state: State, group: Group) -> Tensor:
-        lr, (b1, b2) = group["lr"], group["betas"]
-        m = kept(state, "exp_avg", p)
-        state["exp_avg"] = m * b2 + grad * (1 - b2)
-        if group["weight_decay"]:
-            p = p * (1 - lr * group["weight_decay"])
-        new: Tensor = p - sign(m * b1 + grad * (1 - b1)) * lr
+        number = functools.partial(self.number, p, state, group)
+        m = kept(state, "exp_avg", p).detach()
+        later = m * number(lambda g, step: g["betas"][1])
+        keep(state, "exp_avg", later + grad * number(lambda g, step: 1 - g["betas"][1]))
+        if _jit.guard(lambda: bool(group["weight_decay"])):
+            p = p * number(lambda g, step: 1 - g["lr"] * g["weight_decay"])
+        way = m * number(lambda g, step: g["betas"][0])
+        way = way + grad * number(lambda g, step: 1 - g["betas"][0])
+        new: Tensor = p - sign(way) * number(lambda g, step: g["lr"])
         return new

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from wgtensor import _core
+from wgtensor import _core, _jit
 from wgtensor._arrays import as_tensor
 from wgtensor._core import Tensor
 from wgtensor.autograd import enable_grad, no_grad
@@ -31,6 +31,7 @@ class Optimizer:
         self.defaults = defaults
         self.param_groups = []
         self.state = {}
+        self._numbers: dict[Any, Any] = {}  # of the step that is recorded
         if isinstance(params, Tensor):
             raise TypeError(f"[{self._name}] takes a sequence of tensors, not one")
         given = list(params)
@@ -88,28 +89,48 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        self._numbers.clear()
         with no_grad():
             changed: list[Tensor] = []
             for group in self.param_groups:
                 for p in group["params"]:
                     if p.grad is not None:
                         changed += self._step_of(p, p.grad.detach(), group)
-            if changed:
+            if changed and not _core.tracing():
                 _core.eval(changed)
+        self._numbers.clear()
         return loss
 
     def _step_of(self, p: Tensor, gradient: Tensor, group: Group) -> list[Tensor]:
         state = self.state.setdefault(p, {})
-        state["step"] = state.get("step", 0) + 1
-        value = self._update(
-            p.detach(), -gradient if group.get("maximize") else gradient, state, group
-        )
+        state.setdefault("step", 0)
+
+        def count() -> None:
+            state["step"] += 1
+
+        count()
+        _jit.at_replay(count)
+        down = not _jit.guard(lambda: bool(group.get("maximize")))
+        value = self._update(p.detach(), gradient if down else -gradient, state, group)
         p._assign(value)
         return [p, *(v for v in state.values() if isinstance(v, Tensor))]
 
     def _update(self, p: Tensor, grad: Tensor, state: State, group: Group) -> Tensor:
-        """The parameter's next value; `state` is changed."""
+        """The parameter's next value; `state` is changed by keep().
+
+        What follows from the group's numbers and the step is a number(), whether something is done
+        at all a guard() of _jit: then the formula can be recorded.
+        """
         raise NotImplementedError(f"[{self._name}] has no _update()")
+
+    def number(self, p: Tensor, state: State, group: Group, of: Callable[[Any, int], float]) -> Any:
+        """of(group, step) as a factor for the parameter; in a recorded step asked for anew."""
+        if not _core.tracing():
+            return of(group, state["step"])
+        key = (of.__code__, id(group), state["step"], p.dtype)
+        if key not in self._numbers:
+            self._numbers[key] = _jit.number(lambda: of(group, state["step"]), p.dtype)
+        return self._numbers[key]
 
     # ---- state ----------------------------------------------------------------------------------
 
@@ -170,5 +191,14 @@ def _placed(value: Any, p: Tensor) -> Any:
 
 def kept(state: State, name: str, p: Tensor, value: float = 0) -> Tensor:
     """A tensor of the state, of the parameter's shape; `value` everywhere at first."""
-    t: Tensor | None = state.get(name)
-    return _core.full(p.shape, value, p.dtype, p.device, "step") if t is None else t
+    if name not in state:
+        with _jit.outside():
+            state[name] = _core.full(p.shape, value, p.dtype, p.device, "step")
+    t: Tensor = state[name]
+    return t
+
+
+def keep(state: State, name: str, value: Tensor) -> Tensor:
+    """Moves a tensor that kept() gave to its next value, and gives that."""
+    state[name]._assign(value)
+    return value

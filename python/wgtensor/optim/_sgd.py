@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
+from wgtensor import _jit
 from wgtensor._core import Tensor
-from wgtensor.optim._optimizer import Group, Optimizer, State
+from wgtensor.optim._optimizer import Group, Optimizer, State, keep, kept
 
 
 class SGD(Optimizer):
@@ -41,16 +43,16 @@ class SGD(Optimizer):
         )
 
     def _update(self, p: Tensor, grad: Tensor, state: State, group: Group) -> Tensor:
-        if group["weight_decay"]:
-            grad = grad + p * group["weight_decay"]
-        momentum = group["momentum"]
-        if momentum:
-            buffer = state.get("momentum_buffer")
-            if buffer is None:
-                buffer = grad
-            else:
-                buffer = buffer * momentum + grad * (1 - group["dampening"])
-            state["momentum_buffer"] = buffer
-            grad = grad + buffer * momentum if group["nesterov"] else buffer
-        new: Tensor = p - grad * group["lr"]
+        number = functools.partial(self.number, p, state, group)
+        if _jit.guard(lambda: bool(group["weight_decay"])):
+            grad = grad + p * number(lambda g, step: g["weight_decay"])
+        if _jit.guard(lambda: bool(group["momentum"])):
+            # The first gradient is taken whole.
+            share = number(lambda g, step: 1 - g["dampening"] if step > 1 else 1.0)
+            momentum = number(lambda g, step: g["momentum"])
+            buffer = kept(state, "momentum_buffer", p) * momentum + grad * share
+            keep(state, "momentum_buffer", buffer)
+            nesterov = _jit.guard(lambda: bool(group["nesterov"]))
+            grad = grad + buffer * momentum if nesterov else buffer
+        new: Tensor = p - grad * number(lambda g, step: g["lr"])
         return new

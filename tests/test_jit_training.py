@@ -1,0 +1,144 @@
+"""Whole training steps, recorded: every optimizer, schedules, dropout, normalization."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wgtensor as wt
+from wgtensor import nn, optim
+
+OPTIMIZERS: dict[str, Callable[..., optim.Optimizer]] = {
+    "SGD": lambda p: optim.SGD(p, lr=0.1),
+    "momentum": lambda p: optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.3, weight_decay=0.01),
+    "Nesterov": lambda p: optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+    "Adam": lambda p: optim.Adam(p, lr=0.01, weight_decay=0.1),
+    "amsgrad": lambda p: optim.Adam(p, lr=0.01, amsgrad=True, maximize=True),
+    "AdamW": lambda p: optim.AdamW(p, lr=0.01),
+    "RMSprop": lambda p: optim.RMSprop(p, lr=0.01, momentum=0.9, centered=True),
+    "Adagrad": lambda p: optim.Adagrad(p, lr=0.1, lr_decay=0.1),
+    "Lion": lambda p: optim.Lion(p, lr=0.001, weight_decay=0.1),
+}
+
+
+def model() -> nn.Module:
+    wt.random.manual_seed(5)
+    return nn.Sequential(
+        nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.25), nn.LayerNorm(8),
+        nn.Linear(8, 3),
+    )  # fmt: skip
+
+
+def trained(
+    make: Callable[..., optim.Optimizer], recorded: bool, steps: int = 6
+) -> tuple[list[float], dict[str, Any], optim.Optimizer, int]:
+    """Losses, state and optimizer after some steps, and how often Python has run the step."""
+    net = model()
+    optimizer = make(net.parameters())
+    schedule = optim.lr_scheduler.StepLR(optimizer, 2, gamma=0.5)
+    rng = np.random.default_rng(1)
+    calls = 0
+
+    def step(x: wt.Tensor, y: wt.Tensor) -> wt.Tensor:
+        nonlocal calls
+        calls += 1
+        loss = nn.functional.cross_entropy(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    run = wt.jit(step) if recorded else step
+    wt.random.manual_seed(8)
+    losses = []
+    for _ in range(steps):
+        x = wt.asarray(rng.standard_normal((16, 6), dtype=np.float32))
+        losses.append(run(x, wt.asarray(rng.integers(0, 3, 16, dtype=np.int32))).item())
+        schedule.step()
+    return losses, net.state_dict(), optimizer, calls
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_recorded_steps_are_steps(name: str) -> None:
+    losses, state, optimizer, calls = trained(OPTIMIZERS[name], recorded=True)
+    expected, wanted, plain, _ = trained(OPTIMIZERS[name], recorded=False)
+    assert calls == 1
+    np.testing.assert_allclose(losses, expected, rtol=2e-5)
+    for key, value in wanted.items():
+        np.testing.assert_allclose(state[key].numpy(), value.numpy(), rtol=2e-4, atol=2e-6)
+    there, here = plain.state_dict(), optimizer.state_dict()
+    assert here["param_groups"] == there["param_groups"]
+    for number, entries in there["state"].items():
+        for key, value in entries.items():
+            mine = here["state"][number][key]
+            if isinstance(value, wt.Tensor):
+                np.testing.assert_allclose(mine.numpy(), value.numpy(), rtol=2e-4, atol=2e-6)
+            else:
+                assert mine == value
+
+
+def test_modes_of_modules_are_recorded_apart() -> None:
+    net = model()
+    forward = wt.jit(net)
+    x = wt.ones((4, 6))
+    net.eval()
+    quiet = forward(x).numpy()
+    assert np.array_equal(forward(x).numpy(), quiet)
+    net.train()
+    assert not np.array_equal(forward(x).numpy(), quiet)
+    before = net.state_dict()
+    net.load_state_dict({k: v * 2 if v.dtype == wt.float32 else v for k, v in before.items()})
+    net.eval()
+    np.testing.assert_allclose(forward(x).numpy(), net(x).numpy(), rtol=1e-6)
+
+
+def test_options_that_are_switched_on_are_recorded_anew() -> None:
+    p = wt.asarray([4.0]).requires_grad_()
+    optimizer = optim.SGD([p], lr=0.5)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        (p * 1.0).sum().backward()
+        optimizer.step()
+
+    run = wt.jit(step)
+    run()
+    assert p.item() == 3.5
+    optimizer.param_groups[0]["lr"] = 1.0
+    run()
+    assert p.item() == 2.5
+    optimizer.param_groups[0]["weight_decay"] = 0.5
+    run()
+    assert p.item() == 0.25
+    run()
+    assert p.item() == pytest.approx(-0.875)
+
+
+def test_a_changing_rate_plans_nothing() -> None:
+    p = wt.ones(100).requires_grad_()
+    optimizer = optim.AdamW([p], lr=0.5)
+
+    def step(x: wt.Tensor) -> wt.Tensor:
+        optimizer.zero_grad()
+        loss = ((p - x) * (p - x)).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    run = wt.jit(step)
+    x = wt.zeros(100)
+    for _ in range(3):
+        run(x)
+    wt.synchronize()
+    before = wt.stats()
+    for i in range(50):
+        optimizer.param_groups[0]["lr"] = 0.5 / (i + 1)
+        run(x)
+    wt.synchronize()
+    after = wt.stats()
+    for counter in ("pipelines", "plans", "live_bytes", "live_buffers"):
+        assert after[counter] == before[counter], counter
+    assert optimizer.state[p]["step"] == 53
