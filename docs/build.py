@@ -72,7 +72,9 @@ GROUPS = {
     "Indexing": (
         *("take", "take_along_axis", "put", "put_along_axis", "scatter", "scatter_add"),
         *("index_add", "segment_sum", "segment_mean", "segment_max", "segment_min"),
-        "segment_prod",
+        *("segment_prod", "bincount", "histogram", "choose", "compress", "extract", "place"),
+        *("select", "ix_", "unravel_index", "ravel_multi_index", "diag_indices", "tril_indices"),
+        "triu_indices",
     ),
     "Searching": ("where", "nonzero"),
     "Reductions": (

@@ -41,6 +41,14 @@ void init_gather(py::module_& m) {
       py::arg("x"), py::arg("indices"), py::arg("axis"), py::arg("mode"), py::arg("op"),
       "Elements along an axis, at indices for each element of the other axes.");
   m.def(
+      "places",
+      [](Tensor indices, int64_t size, int axis, const std::string& mode, const std::string& op) {
+        IndexMode how = to_mode(op, mode);
+        return made(unlocked([&] { return places(indices, size, axis, how, op.c_str()); }));
+      },
+      py::arg("indices"), py::arg("size"), py::arg("axis"), py::arg("mode"), py::arg("op"),
+      "Indices along an axis as places from its start, in uint32.");
+  m.def(
       "accumulate",
       [](Tensor x, py::handle key, py::handle value, const std::string& reduce,
          const std::string& op) {

@@ -55,6 +55,19 @@ _tensor.install()
 _devices.install()
 
 from wgtensor import autograd, linalg, nn, optim, random  # noqa: E402
+from wgtensor._choosing import (  # noqa: E402
+    choose,
+    compress,
+    diag_indices,
+    extract,
+    ix_,
+    place,
+    ravel_multi_index,
+    select,
+    tril_indices,
+    triu_indices,
+    unravel_index,
+)
 from wgtensor._config import config  # noqa: E402
 from wgtensor._devices import (  # noqa: E402
     default_device,
@@ -118,6 +131,10 @@ from wgtensor._grids import (  # noqa: E402
     tri,
     tril,
     triu,
+)
+from wgtensor._histograms import (  # noqa: E402
+    bincount,
+    histogram,
 )
 from wgtensor._indexing import (  # noqa: E402
     take,
@@ -358,6 +375,19 @@ __all__ = [
     "swapaxes",
     "synchronize",
     "index_add",
+    "choose",
+    "compress",
+    "diag_indices",
+    "extract",
+    "ix_",
+    "place",
+    "ravel_multi_index",
+    "select",
+    "tril_indices",
+    "triu_indices",
+    "unravel_index",
+    "bincount",
+    "histogram",
     "put",
     "put_along_axis",
     "scatter",

@@ -38,6 +38,7 @@ from wgtensor.nn._attention import scaled_dot_product_attention
 from wgtensor.nn._classes import cross_entropy, multi_margin_loss, nll_loss
 from wgtensor.nn._convolution import conv1d, conv2d, conv3d
 from wgtensor.nn._dropout import dropout, dropout1d, dropout2d
+from wgtensor.nn._embedding import embedding, one_hot
 from wgtensor.nn._linear import bilinear, linear
 from wgtensor.nn._losses import (
     binary_cross_entropy,
@@ -79,6 +80,7 @@ __all__ = [
     "dropout1d",
     "dropout2d",
     "elu",
+    "embedding",
     "gaussian_nll_loss",
     "gelu",
     "glu",
@@ -106,6 +108,7 @@ __all__ = [
     "multilabel_soft_margin_loss",
     "nll_loss",
     "normalize",
+    "one_hot",
     "pairwise_distance",
     "poisson_nll_loss",
     "prelu",

@@ -1,0 +1,147 @@
+"""Counts by value: bincount and histogram."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wgtensor import _core
+from wgtensor._arrays import ArrayLike, as_tensor
+from wgtensor._core import DTypeError, ShapeError, Tensor
+from wgtensor._dtypes import isdtype
+from wgtensor._functions import astype, full
+from wgtensor._generated import where as _select
+from wgtensor._indexing import take
+from wgtensor._manipulation import as_int, stack
+from wgtensor._reductions import max as _max
+from wgtensor._reductions import min as _min
+from wgtensor._reductions import sum as _sum
+from wgtensor._scattering import segment_sum
+
+
+def bincount(
+    x: ArrayLike,
+    /,
+    weights: ArrayLike | None = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+) -> Tensor:
+    """How often each integer from 0 on is in the vector `x`, in int32; the sums of `weights` there,
+    in their dtype.
+
+    As long as the largest element needs, and `minlength` at least: the largest and the smallest
+    are read back. With `length` nothing is: elements beyond raise IndexError with the next read.
+    Sums are the same bits every time. Raises ValueError for negative elements, ShapeError,
+    DTypeError.
+    """
+    t = as_tensor("bincount", x)
+    if t.ndim != 1:
+        raise ShapeError(f"[bincount] takes a vector, not a tensor of shape {t.shape}")
+    if t.dtype.kind == "b":
+        t = astype(t, "int32")
+    if t.dtype.kind not in "iu":
+        if t.size:
+            raise DTypeError(f"[bincount] takes integers, not {t.dtype}")
+        t = astype(t, "int32")
+    w = None if weights is None else as_tensor("bincount", weights, t.device)
+    if w is not None and w.shape != t.shape:
+        raise ShapeError(f"[bincount] weights of shape {w.shape} for elements of shape {t.shape}")
+    least = as_int("bincount", "minlength", minlength)
+    if least < 0:
+        raise ValueError(f"[bincount] minlength must not be negative, not {least}")
+    n = _length_of(t, least) if length is None else as_int("bincount", "length", length)
+    return _counts(t, n, w)
+
+
+def _length_of(t: Tensor, least: int) -> int:
+    if t.size == 0:
+        return least
+    low, high = stack([_min(t), _max(t)]).tolist()
+    if low < 0:
+        raise ValueError(f"[bincount] elements must not be negative: {low} is one")
+    return int(max(least, high + 1))
+
+
+def _counts(bins: Tensor, n: int, weights: Tensor | None) -> Tensor:
+    one = full(bins.shape, 1, dtype="int32", device=bins.device) if weights is None else weights
+    return segment_sum(one, bins, n)
+
+
+def histogram(
+    x: ArrayLike,
+    /,
+    bins: Any = 10,
+    range: tuple[float, float] | None = None,
+    density: bool = False,
+    weights: ArrayLike | None = None,
+) -> tuple[Tensor, Tensor]:
+    """How many elements are in each bin, in int32, and the edges of the bins.
+
+    `bins` is their number, between the ends of `range` or else of the elements, which are then read
+    back; or their edges, in ascending order. Each bin has its lower edge, the last one both; what
+    lies outside or is NaN does not count. `weights` sums those instead, in their dtype;
+    `density` divides by the sum and the bins' widths. Raises ValueError for ends and edges that
+    are none, ShapeError, DTypeError.
+    """
+    t = as_tensor("histogram", x).reshape(-1)
+    w = None if weights is None else as_tensor("histogram", weights, t.device).reshape(-1)
+    if w is not None and w.shape != t.shape:
+        raise ShapeError(f"[histogram] {w.size} weights for {t.size} elements")
+    edges = _edges(t, bins, range)
+    floats = t.dtype if isdtype(t.dtype, "real floating") else _core.default_float()
+    shown = as_tensor("histogram", edges, t.device)._astype(floats)
+    counts = _binned(t, edges, w)
+    if density:
+        widths = as_tensor("histogram", np.diff(edges), t.device)._astype(floats)
+        counts = astype(counts, floats) / widths / _sum(astype(counts, floats))
+    return counts, shown
+
+
+def _edges(t: Tensor, bins: Any, ends: tuple[float, float] | None) -> np.ndarray[Any, Any]:
+    if isinstance(bins, str):
+        raise TypeError(f"[histogram] bins are a number or edges, not {bins!r}")
+    if np.ndim(bins):
+        edges = np.asarray(bins, dtype=np.float64)
+        if edges.ndim != 1 or not (edges[:-1] <= edges[1:]).all():
+            raise ValueError(f"[histogram] edges must be a vector that ascends: {bins!r}")
+        return edges
+    n = as_int("histogram", "bins", bins)
+    if n < 1:
+        raise ValueError(f"[histogram] takes one bin or more, not {n}")
+    if ends is None and t.size:
+        low, high = stack([_min(t), _max(t)]).tolist()
+    else:
+        low, high = (0.0, 1.0) if ends is None else map(float, ends)
+    if not (np.isfinite(low) and np.isfinite(high) and low <= high):
+        raise ValueError(f"[histogram] the range ({low}, {high}) is none: ends are finite numbers")
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return np.linspace(low, high, n + 1)
+
+
+def _binned(t: Tensor, edges: np.ndarray[Any, Any], weights: Tensor | None) -> Tensor:
+    n = len(edges) - 1
+    if t.dtype.kind == "b":
+        t = astype(t, "int32")
+    if t.dtype.kind in "iu":  # an integer is beyond an edge from the next integer on
+        last: float = int(np.floor(edges[-1]))
+        bounds = np.iinfo(t.dtype.numpy)
+        edges = np.clip(np.ceil(edges), bounds.min, bounds.max)
+    else:
+        last = float(edges[-1])
+    table = as_tensor("histogram", edges, t.device)._astype(t.dtype)
+    inside = (t >= take(table, [0])) & (t <= last)
+    place = full(t.shape, 0, dtype="int32", device=t.device)
+    step = 1 << max(n - 1, 1).bit_length()
+    while step := step // 2:  # the last edge that is not above the element
+        further = place + step
+        known = further < n
+        edge = _core.take(table, _select(known, further, 0), 0, "trusted", "histogram")
+        place = _select(known & (t >= edge), further, place)
+    one = _select(inside, 1 if weights is None else weights, 0)
+    counted = astype(one, "int32") if weights is None else one
+    return _core.accumulate(
+        full((n,), 0, dtype=counted.dtype, device=t.device), place, counted, "sum", "histogram"
+    )

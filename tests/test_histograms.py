@@ -1,0 +1,121 @@
+"""bincount, histogram, one_hot, embedding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wgtensor as wt
+import wgtensor.nn.functional as F
+from helpers import device_has
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "uint32", "int64"])
+def test_bincount(dtype: str, rng: np.random.Generator) -> None:
+    if not device_has(dtype):
+        pytest.skip("no 64 bits")
+    x = rng.integers(0, 2 if dtype == "bool" else 100, 3000).astype(dtype)
+    w = rng.integers(0, 9, 3000).astype("float32")
+    for a in (x, x[:1], x[:0]):
+        t, v = wt.asarray(a), w[: a.size]
+        counted = a.astype("int64")
+        for least in (0, 7, 200):
+            r = wt.bincount(t, minlength=least)
+            assert r.dtype == wt.int32
+            np.testing.assert_array_equal(r.numpy(), np.bincount(counted, minlength=least))
+            r = wt.bincount(t, wt.asarray(v), least)
+            assert r.dtype == wt.float32
+            np.testing.assert_array_equal(r.numpy(), np.bincount(counted, v, least))
+        np.testing.assert_array_equal(
+            wt.bincount(t, length=128).numpy(), np.bincount(counted, minlength=128)
+        )
+
+
+def test_bincount_errors() -> None:
+    with pytest.raises(ValueError, match="-3"):
+        wt.bincount(wt.asarray([1, -3]))
+    with pytest.raises(wt.ShapeError, match=r"\(1, 2\)"):
+        wt.bincount(wt.asarray([[1, 3]]))
+    with pytest.raises(wt.DTypeError, match="float32"):
+        wt.bincount(wt.asarray([1.0]))
+    with pytest.raises(wt.ShapeError, match="weights"):
+        wt.bincount(wt.asarray([1]), [1.0, 2.0])
+    with pytest.raises(IndexError, match="index 5 is out of bounds for axis 0 with size 4"):
+        wt.bincount(wt.asarray([1, 5]), length=4).numpy()
+
+
+def same_histogram(x: Any, *args: Any, **kwargs: Any) -> None:
+    counts, edges = wt.histogram(wt.asarray(x), *args, **kwargs)
+    e_counts, e_edges = np.histogram(x, *args, **kwargs)
+    if e_counts.dtype.kind == "f":
+        np.testing.assert_allclose(counts.numpy(), e_counts, rtol=1e-5)
+    else:
+        np.testing.assert_array_equal(counts.numpy(), e_counts)
+    np.testing.assert_allclose(edges.numpy(), e_edges, rtol=1e-6)
+
+
+@pytest.mark.parametrize("bins", [1, 2, 7, 10, 100, [0.0, 0.1, 0.5, 0.5, 2.0], [-1.0, 0.25]])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint8", "float64"])
+def test_histogram(bins: Any, dtype: str, rng: np.random.Generator) -> None:
+    if not device_has(dtype):
+        pytest.skip("no 64 bits")
+    x = (rng.random((40, 50)) * (1 if dtype.startswith("f") else 30)).astype(dtype)
+    same_histogram(x, bins)
+    same_histogram(x, bins, (0.25, 8.5))
+    same_histogram(x, bins, density=True)
+    w = rng.integers(0, 9, x.shape).astype("float32")
+    same_histogram(x, bins, weights=w)
+    same_histogram(x[:0], 3)
+    same_histogram(np.full(5, 3, dtype), bins if isinstance(bins, int) else 4)
+
+
+def test_edges_of_bins() -> None:
+    x = np.array([0, 1, 1, 2, 3, 4, 4, 5, -1, 9], "float32")
+    same_histogram(x, [0, 1, 2, 4])
+    same_histogram(x, 4, (0, 4))
+    counts, _ = wt.histogram(wt.asarray([0.5, np.nan, np.inf, -np.inf]), 2, (0, 1))
+    assert counts.tolist() == [0, 1]
+    for bad in (0, -1):
+        with pytest.raises(ValueError, match="bin"):
+            wt.histogram(x, bad)
+    with pytest.raises(ValueError, match="ascends"):
+        wt.histogram(x, [1, 0])
+    with pytest.raises(ValueError, match="range"):
+        wt.histogram(x, 3, (1, 0))
+    with pytest.raises(ValueError, match="range"):
+        wt.histogram(wt.asarray([np.nan, 1.0]))
+    with pytest.raises(TypeError, match="auto"):
+        wt.histogram(x, "auto")
+
+
+def test_one_hot() -> None:
+    labels = np.array([[0, 2], [1, 5]])
+    for t in (labels, wt.asarray(labels), wt.asarray(labels, dtype="uint8")):
+        r = F.one_hot(t, 3)
+        assert r.dtype == wt.float32
+        np.testing.assert_array_equal(r.numpy(), labels[..., None] == np.arange(3))
+        np.testing.assert_array_equal(
+            F.one_hot(t, 3, axis=0, dtype="bool").numpy(),
+            labels == np.arange(3)[:, None, None],
+        )
+    with pytest.raises(wt.DTypeError, match="float32"):
+        F.one_hot(wt.ones(2), 3)
+    with pytest.raises(ValueError, match="-1"):
+        F.one_hot(labels, -1)
+
+
+def test_embedding(rng: np.random.Generator) -> None:
+    w, ids = rng.random((20, 6), "float32"), rng.integers(0, 20, (3, 4))
+    np.testing.assert_array_equal(F.embedding(wt.asarray(ids), wt.asarray(w)).numpy(), w[ids])
+    np.testing.assert_array_equal(F.embedding(ids, w).numpy(), w[ids])
+    leaf = wt.asarray(w).requires_grad_()
+    F.embedding(wt.asarray(ids), leaf).sum().backward()
+    assert leaf.grad is not None
+    count = np.bincount(ids.ravel(), minlength=20)[:, None]
+    np.testing.assert_array_equal(leaf.grad.numpy(), np.broadcast_to(count, (20, 6)))
+    with pytest.raises(wt.ShapeError, match=r"\(6,\)"):
+        F.embedding(ids, w[0])
+    with pytest.raises(IndexError, match="index 20 is out of bounds for axis 0 with size 20"):
+        F.embedding(wt.asarray([20]), wt.asarray(w)).numpy()
