@@ -68,7 +68,6 @@ GROUPS = {
         "array_equal",
         "nan_to_num",
     ),
-    "Sorting": ("sort", "argsort"),
     "Indexing": (
         *("take", "take_along_axis", "put", "put_along_axis", "scatter", "scatter_add"),
         *("index_add", "segment_sum", "segment_mean", "segment_max", "segment_min"),
@@ -76,7 +75,15 @@ GROUPS = {
         *("select", "ix_", "unravel_index", "ravel_multi_index", "diag_indices", "tril_indices"),
         "triu_indices",
     ),
-    "Searching": ("where", "nonzero"),
+    "Sorting": (
+        *("sort", "argsort", "topk", "partition", "argpartition", "median", "quantile"),
+        *("percentile", "nanmedian", "nanquantile", "nanpercentile"),
+    ),
+    "Searching": ("where", "nonzero", "flatnonzero", "argwhere", "searchsorted"),
+    "Sets": (
+        *("unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "isin"),
+        *("intersect1d", "union1d", "setdiff1d", "setxor1d"),
+    ),
     "Reductions": (
         *("sum", "prod", "mean", "var", "std", "max", "min", "argmax", "argmin"),
         *("any", "all", "count_nonzero", "logsumexp"),

@@ -1,4 +1,6 @@
 // Sorting.
+#include <pybind11/stl.h>
+
 #include "bindings/bindings.h"
 
 namespace wgt::bind {
@@ -17,6 +19,35 @@ void init_sorting(py::module_& m) {
       },
       py::arg("x"), py::arg("axis"), py::arg("descending"), py::arg("key_bits") = 0,
       "`key_bits`: the elements are integers from 0 to 2**key_bits - 1.");
+  m.def(
+      "search",
+      [](Tensor sorted, Tensor values, int side, const std::string& op) {
+        auto s = static_cast<graph::SearchSide>(side);
+        return made(unlocked([&] { return search(sorted, values, s, op.c_str()); }));
+      },
+      py::arg("sorted"), py::arg("values"), py::arg("side"), py::arg("op"),
+      "For each value how many elements of a sorted vector are less (side 0), less or equal (1), "
+      "or "
+      "whether one is equal (2), as int32. Both have one dtype.");
+  m.def(
+      "compact",
+      [](Tensor mask, const py::list& values) {
+        std::vector<std::optional<Tensor>> wanted;
+        for (py::handle v : values)
+          wanted.push_back(v.is_none() ? std::nullopt : std::optional(py::cast<Tensor>(v)));
+        std::vector<Tensor> results = unlocked([&] {
+          Selection s = select_true(mask);
+          std::vector<Tensor> out;
+          for (const auto& v : wanted) out.push_back(v ? elements(s, *v) : places(s));
+          return out;
+        });
+        py::list out;
+        for (Tensor& t : results) out.append(made(std::move(t)));
+        return out;
+      },
+      py::arg("mask"), py::arg("values"),
+      "What a mask selects of each tensor of its size, in row-major order; of None the places. "
+      "Reads one count back.");
 }
 
 }  // namespace wgt::bind

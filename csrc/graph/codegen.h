@@ -226,6 +226,8 @@ void lower_softmax(LowerContext& c, int group);
 void lower_normalize(LowerContext& c, int group);
 void lower_scan(LowerContext& c, int group);
 void lower_sort(LowerContext& c, int group);
+void lower_compact(LowerContext& c, int group);
+void lower_search(LowerContext& c, int group);
 void lower_matmul(LowerContext& c, int group);
 void lower_segments(LowerContext& c, int group);
 

@@ -370,6 +370,43 @@ NodeRef Engine::sort(const NodeRef& input, SortForm form) {
   return n;
 }
 
+NodeRef Engine::tally(const NodeRef& mask) {
+  flush_if_due();
+  settle(*mask);
+  int64_t blocks = (mask->shape[0] + kTallyBlock - 1) / kTallyBlock;
+  NodeRef n = make(NodeKind::tally, DType::int32, Dims{blocks}, "nonzero");
+  set_input(*n, 0, mask);
+  enqueue(*n);
+  return n;
+}
+
+NodeRef Engine::compact(const NodeRef& mask, const NodeRef& before, const NodeRef& values,
+                        int64_t count) {
+  flush_if_due();
+  settle(*mask);
+  settle(*before);
+  if (values) settle(*values);
+  DType dtype = values ? unpacked(values->dtype) : DType::int32;
+  NodeRef n = make(NodeKind::compact, dtype, Dims{count}, "nonzero");
+  set_input(*n, 0, mask);
+  set_input(*n, 1, before);
+  if (values) set_input(*n, 2, values);
+  enqueue(*n);
+  return n;
+}
+
+NodeRef Engine::search(const NodeRef& values, const NodeRef& sorted, SearchSide side) {
+  flush_if_due();
+  settle(*values);
+  settle(*sorted);
+  NodeRef n = make(NodeKind::search, DType::int32, values->shape, "searchsorted");
+  n->side = side;
+  set_input(*n, 0, values);
+  set_input(*n, 1, sorted);
+  enqueue(*n);
+  return n;
+}
+
 NodeRef Engine::matmul(const NodeRef& a, const NodeRef& b, const Dims& shape, ProductRanks ranks) {
   flush_if_due();
   settle(*a);

@@ -56,6 +56,13 @@ class Engine {
   /// Along the last axis, of two elements or more. Elements come in the dtype of whole words that
   /// holds them.
   NodeRef sort(const NodeRef& input, SortForm form);
+  /// Of a vector of bools that is not empty: its true elements, for each block of kTallyBlock.
+  NodeRef tally(const NodeRef& mask);
+  /// Places (int32) of the `count` true elements, or `values` there in the dtype of whole words
+  /// that holds them; `before`: how many are before each block.
+  NodeRef compact(const NodeRef& mask, const NodeRef& before, const NodeRef& values, int64_t count);
+  /// In a sorted vector that is not empty, of the values' dtype; int32.
+  NodeRef search(const NodeRef& values, const NodeRef& sorted, SearchSide side);
   NodeRef matmul(const NodeRef& a, const NodeRef& b, const Dims& shape, ProductRanks ranks = {});
   NodeRef assign(const NodeRef& base, const NodeRef& value, const Layout& layout);
 

@@ -33,7 +33,33 @@ bool is_assignment(const Node& n) {
 // Whether operand k must be in memory, whole.
 bool reads_memory(const Node& reader, int k) {
   if (reader.kind == NodeKind::map) return reader.op == OpId::gather && k == 0;
+  if (reader.kind == NodeKind::compact || reader.kind == NodeKind::search) return k == 1;
   return reader.kind == NodeKind::matmul || (is_assignment(reader) && k == 0);
+}
+
+// As notes call a node.
+const char* name_of(const Node& n) {
+  switch (n.kind) {
+    case NodeKind::map:
+      return op_info(n.op).name;
+    case NodeKind::reduce:
+      return reduce_name(n.reduce);
+    case NodeKind::matmul:
+      return "matmul";
+    case NodeKind::scan:
+      return "scan";
+    case NodeKind::sort:
+      return "sort";
+    case NodeKind::search:
+      return "search";
+    case NodeKind::tally:
+    case NodeKind::compact:
+      return "nonzero";
+    case NodeKind::normalize:
+      return "normalize";
+    default:
+      return "softmax";
+  }
 }
 
 Layout identity(const Dims& shape) {
@@ -421,14 +447,8 @@ class Fuser {
                       : !map            ? "no kernel of its readers can compute it"
                       : d.at.size() > 1 ? "several kernels read it and it is costly"
                                         : "the kernel is at its limit of operations or buffers";
-    const char* name = map                             ? op_info(n.op).name
-                       : n.kind == NodeKind::reduce    ? reduce_name(n.reduce)
-                       : n.kind == NodeKind::matmul    ? "matmul"
-                       : n.kind == NodeKind::scan      ? "scan"
-                       : n.kind == NodeKind::sort      ? "sort"
-                       : n.kind == NodeKind::normalize ? "normalize"
-                                                       : "softmax";
-    out_.notes.push_back(std::string(name) + " " + to_string(n.shape) + " is written: " + why);
+    out_.notes.push_back(std::string(name_of(n)) + " " + to_string(n.shape) +
+                         " is written: " + why);
   }
 
   void sort_groups() {

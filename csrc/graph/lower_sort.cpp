@@ -23,7 +23,7 @@ class SortLowering {
         gi_(gi),
         id_(c.fusion.groups[static_cast<size_t>(gi)].anchor),
         node_(c.g.node_of(id_)),
-        keys_(*node_),
+        keys_(node_->inputs[0]->dtype, node_->sort),
         software_(c.device.software_kernels()) {}
 
   void run() {

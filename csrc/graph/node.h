@@ -28,10 +28,14 @@ enum class NodeKind : uint8_t {
   reduce,   // over `axes` of inputs[0]; the axes are gone from `shape`
   softmax,  // over the last axis, or its logarithm
   normalize,  // the last axis to a mean square of 1, epsilon in `bits`; or a gradient, inputs[1]
-  scan,    // along the last axis by `reduce`; one place longer than the input: behind the identity
-  sort,    // rows of the last axis, by `sort`: their elements, or their places in the input
-  matmul,  // inputs [batch.., rows.., shared..] and [batch.., shared.., columns..]; batches
-           // broadcast
+  scan,     // along the last axis by `reduce`; one place longer than the input: behind the identity
+  sort,     // rows of the last axis, by `sort`: their elements, or their places in the input
+  tally,    // how many elements of inputs[0], a vector of bools, are true in each block
+  compact,  // places of those elements, or inputs[2] at them; inputs[1]: how many are before a
+            // block
+  search,   // for each element of inputs[0] its place in inputs[1], a sorted vector
+  matmul,   // inputs [batch.., rows.., shared..] and [batch.., shared.., columns..]; batches
+            // broadcast
   assign,  // inputs[0] with the elements at `layout` (over inputs[1]'s shape) replaced by inputs[1]
   scatter,  // inputs[0] with inputs[1] put at `layout` over its index, moved by inputs[2] elements;
             // what moves beyond `step` is left out
@@ -79,6 +83,12 @@ struct IndexSite {
   int64_t size = 0;  // of that axis
   bool operator==(const IndexSite&) const = default;
 };
+/// What a search gives: how many elements of the sorted vector are less, or less or equal, or
+/// whether one is equal, as 0 or 1.
+enum class SearchSide : uint8_t { left, right, found };
+
+/// Elements that a tally counts together.
+constexpr int64_t kTallyBlock = 4096;
 
 struct Node;
 using NodeRef = Ref<Node>;
@@ -94,6 +104,7 @@ struct Meaning {
   bool centred = false;    // normalize: less the mean
   SortForm sort;
   ScatterOp scatter = ScatterOp::store;
+  SearchSide side = SearchSide::left;  // search
   Dims shape;
   Layout layout;                // leaf, view, assign, scatter, gather
   uint32_t axes = 0;            // reduce: bit mask of the input's axes

@@ -71,6 +71,13 @@ void lower(LowerContext& c, int gi) {
     case NodeKind::segments:
       lower_segments(c, gi);
       break;
+    case NodeKind::tally:
+    case NodeKind::compact:
+      lower_compact(c, gi);
+      break;
+    case NodeKind::search:
+      lower_search(c, gi);
+      break;
     case NodeKind::matmul:
       lower_matmul(c, gi);
       break;

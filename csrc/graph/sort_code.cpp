@@ -1,5 +1,7 @@
 #include "graph/sort_code.h"
 
+#include <algorithm>
+
 #include "graph/storage.h"
 
 namespace wgt::graph {
@@ -33,11 +35,11 @@ uint32_t infinity_bits(DType t) {
 
 }  // namespace
 
-SortKeys::SortKeys(const Node& sort)
-    : dtype(sort.inputs[0]->dtype),
-      descending(sort.sort.descending),
-      bits(sort.sort.key_bits ? sort.sort.key_bits : item_bits(dtype)),
-      plain_(sort.sort.key_bits > 0 || is_bool(dtype) || info(dtype).kind == Kind::u) {}
+SortKeys::SortKeys(DType t, const SortForm& form)
+    : dtype(t),
+      descending(form.descending),
+      bits(form.key_bits ? form.key_bits : item_bits(t)),
+      plain_(form.key_bits > 0 || is_bool(t) || info(t).kind == Kind::u) {}
 
 std::string SortKeys::to_words(KernelCode& k, const std::string& value) const {
   if (is_packed(dtype)) return "  return vec2<u32>(" + encode(k, dtype, value, 1) + ", 0u);\n";
@@ -66,6 +68,28 @@ void SortKeys::describe(kernels::Vars& vars) const {
   vars.set("FLIP", descending ? " ^ " + hexadecimal(sign) : std::string());
   std::string ones = wide() ? "vec2<u32>(0xffffffffu)" : hexadecimal(mask);
   vars.set("TURN", descending ? " ^ " + ones : std::string());
+}
+
+std::string element_at(KernelCode& k, const Operand& vector, int64_t count, const std::string& i) {
+  const Layout& l = vector.layout;
+  int64_t far = (count - 1) * l.strides[0];
+  Reach reach{l.offset + std::min<int64_t>(far, 0), l.offset + std::max<int64_t>(far, 0)};
+  int64_t bytes = reach.count() * info(k.dtype_of(vector.value)).size;
+  if (k.windowed && bytes > KernelCode::window_limit(k.device))
+    raise(ErrorKind::unsupported, "a vector of " + std::to_string(bytes) +
+                                      " bytes is above this adapter's largest binding: split it");
+  int b = k.windowed ? k.bind_window(vector.value, rt::Access::read, reach)
+                     : k.bind(vector.value, rt::Access::read);
+  std::string offset, stride = k.params.add("stride", static_cast<uint32_t>(l.strides[0]));
+  uint32_t fixed = static_cast<uint32_t>(l.offset);
+  if (k.windowed)
+    offset = k.params.add_patched("offset", Patch::window, b, fixed);
+  else if (k.g.is_leaf(vector.value))
+    offset = k.params.add_patched("offset", Patch::offset, vector.value, fixed);
+  else
+    offset = k.params.add("offset", fixed);
+  return load_element(k, KernelCode::name_of(b), k.dtype_of(vector.value), k.vec4(vector.value),
+                      i + " * " + stride + " + " + offset);
 }
 
 }  // namespace wgt::graph

@@ -9,7 +9,7 @@ namespace wgt::graph {
 
 /// How the elements of a sort lie in words, and how these order: see shaders/sort_keys.wgsl.
 struct SortKeys {
-  explicit SortKeys(const Node& sort);
+  explicit SortKeys(DType dtype, const SortForm& form = {});
 
   DType dtype;  // of the elements
   bool descending;
@@ -26,5 +26,9 @@ struct SortKeys {
  private:
   bool plain_;  // integers that order as their words
 };
+
+/// Element `i` of a vector of `count` elements that a kernel reads where it likes, in the compute
+/// form.
+std::string element_at(KernelCode& k, const Operand& vector, int64_t count, const std::string& i);
 
 }  // namespace wgt::graph

@@ -38,4 +38,14 @@ Tensor argsort(const Tensor& t, int64_t axis, bool descending, int key_bits) {
   return with_axis_last(sorted_rows(with_axis_last(t, a), form), a);
 }
 
+Tensor search(const Tensor& sorted, const Tensor& values, graph::SearchSide side, const char* op) {
+  if (&sorted.engine() != &values.engine())
+    raise(ErrorKind::device_mismatch, std::string("[") + op + "] tensors are on " +
+                                          sorted.engine().name() + " and " +
+                                          values.engine().name());
+  if (values.size() == 0 || sorted.size() == 0) return zeros_like(values, DType::int32);
+  rt::Lock lock = values.engine().lock();
+  return Tensor(values.engine().search(values.node(), sorted.node(), side));
+}
+
 }  // namespace wgt

@@ -150,6 +150,21 @@ Tensor sort(const Tensor& t, int64_t axis, bool descending = false);
 /// The same as int32 places. `key_bits`: the elements are integers from 0 to 2^key_bits - 1, which
 /// takes less work. Raises IndexError for no dimensions.
 Tensor argsort(const Tensor& t, int64_t axis, bool descending = false, int key_bits = 0);
+/// For each value how many elements of a sorted vector are less (left), less or equal (right), or
+/// whether one is equal (found); int32. Both of one dtype. NaN is above all and equals itself.
+Tensor search(const Tensor& sorted, const Tensor& values, graph::SearchSide side, const char* op);
+
+/// The true elements of a tensor in row-major order, counted.
+struct Selection {
+  Tensor mask, before;  // flattened; how many are before each block, and all
+  int64_t count = 0;
+};
+/// Anything but 0 is true. Reads the count back: waits.
+Selection select_true(const Tensor& t);
+/// Places (int32) in row-major order. Raises UnsupportedError for 2^31 elements or more.
+Tensor places(const Selection& s);
+/// The elements of `t`, of the mask's size, that are selected.
+Tensor elements(const Selection& s, const Tensor& t);
 /// As NumPy's @: vectors, matrices, broadcast batches.
 Tensor matmul(const Tensor& a, const Tensor& b);
 /// Sums of products of [batch.., rows.., shared..] and [batch.., shared.., columns..] over the

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, overload
 
 import numpy as np
 
 from wgtensor import _core
 from wgtensor._arrays import ArrayLike, as_tensor
-from wgtensor._core import ShapeError, Tensor, UnsupportedError
+from wgtensor._core import ShapeError, Tensor
 from wgtensor._functions import broadcast_shapes, reshape
 from wgtensor._generated import where as _select
 from wgtensor._reductions import Axis
@@ -362,6 +362,12 @@ def atleast_3d(*arrays: ArrayLike) -> Any:
 # ---- searching ----------------------------------------------------------------------------------
 
 
+@overload
+def where(condition: ArrayLike, /) -> tuple[Tensor, ...]: ...
+@overload
+def where(
+    condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /, *, out: Tensor | None = None
+) -> Tensor: ...
 def where(
     condition: ArrayLike,
     x1: ArrayLike = None,
@@ -369,21 +375,15 @@ def where(
     /,
     *,
     out: Tensor | None = None,
-) -> Tensor:
+) -> Any:
     """x1 where the condition holds, else x2; shapes broadcast, dtypes promote.
 
-    With a condition alone NumPy gives the indices where it holds: UnsupportedError here.
+    With a condition alone the indices where it holds, as `nonzero` gives them.
     """
     if x1 is None and x2 is None:
-        nonzero(condition)
+        from wgtensor._searching import nonzero
+
+        return nonzero(condition)
     if x1 is None or x2 is None:
         raise TypeError("[where] takes a condition and two choices")
     return _select(condition, x1, x2, out=out)
-
-
-def nonzero(x: ArrayLike, /) -> NoReturn:
-    """Raises UnsupportedError: results whose shape depends on data are not there yet."""
-    raise UnsupportedError(
-        "[nonzero] indices of what is not zero need indexing functions that are not there yet: "
-        "np.nonzero(np.asarray(x)) runs on the host, where(condition, x1, x2) chooses by element"
-    )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from wgtensor import _core
 from wgtensor._arrays import ArrayLike, as_tensor
 from wgtensor._core import Tensor
+from wgtensor._manipulation import as_int, axis_of
 
 
 def sort(
@@ -29,3 +32,48 @@ def argsort(
     either order. Raises what `sort` raises.
     """
     return _core.argsort(as_tensor("argsort", x), axis, descending)
+
+
+def topk(x: ArrayLike, k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
+    """(values, indices): the k largest or smallest elements along an axis, in order, and their
+    int32 places. Among equal ones the first come first; NaN is behind all numbers.
+
+    Raises ValueError for a k that the axis does not have, and what `sort` raises.
+    """
+    t = as_tensor("topk", x)
+    axis = axis_of("topk", axis, t.ndim)
+    k = as_int("topk", "k", k)
+    if not 0 <= k <= t.shape[axis]:
+        raise ValueError(f"[topk] k = {k} of an axis of {t.shape[axis]} elements, shape {t.shape}")
+    first = (slice(None),) * axis + (slice(0, k),)
+    return _core.sort(t, axis, largest)[first], _core.argsort(t, axis, largest)[first]
+
+
+def _check_kth(op: str, kth: int | Sequence[int], size: int) -> None:
+    for k in kth if isinstance(kth, Sequence) else (kth,):
+        if not -size <= as_int(op, "kth", k) < size:
+            raise ValueError(f"[{op}] kth = {k} is out of bounds for an axis of {size} elements")
+
+
+def partition(x: ArrayLike, kth: int | Sequence[int], /, axis: int | None = -1) -> Tensor:
+    """The elements along an axis, those at `kth` in their sorted place, smaller ones before them
+    and larger ones behind; of the flattened tensor with ``axis=None``. All are sorted.
+
+    Raises ValueError for a place that the axis does not have, and what `sort` raises.
+    """
+    t = as_tensor("partition", x)
+    if axis is None:
+        t, axis = t.reshape(-1), 0
+    axis = axis_of("partition", axis, t.ndim)
+    _check_kth("partition", kth, t.shape[axis])
+    return _core.sort(t, axis, False)
+
+
+def argpartition(x: ArrayLike, kth: int | Sequence[int], /, axis: int | None = -1) -> Tensor:
+    """Places, in int32, of what `partition` gives; those of equal elements are in order."""
+    t = as_tensor("argpartition", x)
+    if axis is None:
+        t, axis = t.reshape(-1), 0
+    axis = axis_of("argpartition", axis, t.ndim)
+    _check_kth("argpartition", kth, t.shape[axis])
+    return _core.argsort(t, axis, False)

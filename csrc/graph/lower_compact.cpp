@@ -1,0 +1,138 @@
+// Counting and placing the true elements of a vector of bools, which is computed where it is read.
+#include <algorithm>
+
+#include "graph/sort_code.h"
+#include "kernels/template.h"
+
+namespace wgt::graph {
+
+namespace {
+
+class CompactLowering {
+ public:
+  CompactLowering(LowerContext& c, int gi, const Part& part)
+      : c_(c),
+        k_(c, gi),
+        id_(k_.group.anchor),
+        node_(*c.g.node_of(id_)),
+        operands_(c.g.nodes[static_cast<size_t>(id_)].operands),
+        compact_(node_.kind == NodeKind::compact),
+        part_(part),
+        in_(k_, 0, k_.group.space[0]),
+        out_(k_, 1, k_.group.space[1]) {
+    in_.collect(operands_[0].value, operands_[0].layout);
+    if (values()) in_.collect(operands_[2].value, operands_[2].layout);
+    in_.collapse({"r"}, {0, 1});
+    collect_outputs(k_, out_, id_);
+    out_.collapse({"r"}, {0, 1});
+  }
+
+  /// Parts of whole blocks; results are bound whole.
+  std::vector<Part> parts() {
+    return parts_of(cut({{in_.sizes(0), kTallyBlock, kTallyBlock}},
+                        KernelCode::window_limit(c_.device), [&](const Part& p) {
+                          return std::max(in_.widest(p), out_.widest({{0, node_.shape[0]}}));
+                        }));
+  }
+
+  void run() {
+    if (!part_.empty()) {
+      in_.restrict_to(part_);
+      out_.restrict_to({{0, node_.shape[0]}});
+    }
+    int64_t count = in_.extent(0), blocks = (count + kTallyBlock - 1) / kTallyBlock;
+    bool serial = c_.device.software_kernels();
+    int64_t lanes = 8;
+    kernels::Vars vars;
+    vars.set("COMPACT", int64_t{compact_});
+    vars.set("SERIAL", int64_t{serial});
+    vars.set("LANES", lanes);
+    vars.set("COUNT", count_ = k_.params.add("count", static_cast<uint32_t>(count)));
+    vars.set("BLOCKS", k_.params.add("blocks", static_cast<uint32_t>(blocks)));
+    vars.set("FUNCTIONS", functions());
+    vars.set("DECLARATIONS", k_.declarations());
+    Step step;
+    if (first() == 0)
+      for (int o : k_.group.outputs) step.outputs.push_back(step_output(c_.g, o));
+    int64_t groups = serial ? (blocks + lanes - 1) / lanes : blocks;
+    fold_groups(static_cast<uint64_t>(groups), c_.device.limits().max_groups, step.x, step.z);
+    step.y = 1;
+    k_.finish(step, compact_ ? "compact" : "tally", kernels::expand("compact.wgsl", vars));
+    c_.plan.steps.push_back(std::move(step));
+  }
+
+ private:
+  bool values() const { return operands_.size() == 3; }
+  int64_t first() const { return part_.empty() ? 0 : part_[0].begin; }
+
+  std::string functions() {
+    // All widths before any code: what values share with the mask is read in one of them.
+    four_ = !values() && in_.can_vectorize(0, true, false);
+    in_.set_width(four_ ? 4 : 1, 0);
+    out_.set_width(1, 0);
+    std::string s = truth();
+    std::string begin = k_.params.add("begin", static_cast<uint32_t>(first()));
+    std::string first_block =
+        k_.params.add("first_block", static_cast<uint32_t>(first() / kTallyBlock));
+    std::string v = "bitcast<i32>(r + " + begin + ")";
+    if (values()) {
+      in_.begin();
+      v = in_.emit(operands_[2].value, operands_[2].layout);
+      if (is_bool(node_.inputs[2]->dtype)) v = "select(0u, 1u, " + v + ")";
+      s += "fn value_at(r: u32) -> " + std::string(info(node_.dtype).compute) + " {\n" +
+           in_.take_body() + "  return " + v + ";\n}\n";
+      v = "value_at(r)";
+    }
+    s += "fn store(r: u32, v: " + std::string(info(node_.dtype).compute) + ") {\n" +
+         output_body(k_, out_, id_) + "}\n";
+    if (!compact_)
+      return s + "fn keep(block: u32, sum: u32) {\n  store(block + " + first_block +
+             ", bitcast<i32>(sum));\n}\n";
+    int64_t blocks = node_.inputs[1]->shape[0];
+    return s + "fn keep(place: u32, r: u32) {\n  store(place, " + v +
+           ");\n}\nfn rank_of(block: u32) -> u32 {\n  return bitcast<u32>(" +
+           element_at(k_, operands_[1], blocks, "(block + " + first_block + ")") + ");\n}\n";
+  }
+
+  // Four elements from a multiple of four on, as bits; none beyond the end.
+  std::string truth() {
+    in_.begin();
+    std::string v = in_.emit(operands_[0].value, operands_[0].layout);
+    std::string s = "fn load(r: u32) -> " + std::string(four_ ? "vec4<bool>" : "bool") + " {\n" +
+                    in_.take_body() + "  return " + v + ";\n}\n" +
+                    "fn truth(r: u32) -> u32 {\n  var t = 0u;\n";
+    if (four_) {
+      s += "  if (r < " + count_ + ") {\n    let v = load(r);\n" +
+           "    let bits = select(vec4<u32>(0u), vec4<u32>(1u, 2u, 4u, 8u), v);\n" +
+           "    t = (bits.x | bits.y | bits.z | bits.w) & " + "((1u << min(" + count_ +
+           " - r, 4u)) - 1u);\n  }\n";
+    } else {
+      for (int j = 0; j < 4; ++j) {
+        std::string at = "r + " + std::to_string(j) + "u";
+        s += "  if (" + at + " < " + count_ + ") { t |= select(0u, " + std::to_string(1 << j) +
+             "u, load(" + at + ")); }\n";
+      }
+    }
+    return s + "  return t;\n}\n";
+  }
+
+  LowerContext& c_;
+  KernelCode k_;
+  int id_;
+  const Node& node_;
+  const std::vector<Operand>& operands_;
+  bool compact_, four_ = false;
+  Part part_;
+  SpaceCode in_, out_;
+  std::string count_;
+};
+
+}  // namespace
+
+void lower_compact(LowerContext& c, int group) {
+  if (!c.windowed(group)) return CompactLowering(c, group, {}).run();
+  for (const Part& part : CompactLowering(c, group, {}).parts())
+    CompactLowering(c, group, part).run();
+}
+
+}  // namespace wgt::graph

@@ -1,0 +1,235 @@
+"""Order statistics: medians, quantiles and percentiles by NumPy's methods, from sorted rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wgtensor import _core
+from wgtensor._arrays import ArrayLike, as_tensor, asarray
+from wgtensor._core import Tensor
+from wgtensor._dtypes import get_default_dtype
+from wgtensor._functions import full as full_
+from wgtensor._generated import isnan
+from wgtensor._manipulation import axes_of, moveaxis, stack, where
+from wgtensor._reductions import Axis
+from wgtensor._reductions import sum as _sum
+from wgtensor._sorting import sort
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# Places of continuous methods: q * (n + 1 - alpha - beta) + alpha - 1 (Hyndman and Fan 1996).
+_CONTINUOUS = {
+    "interpolated_inverted_cdf": (0.0, 1.0),
+    "hazen": (0.5, 0.5),
+    "weibull": (0.0, 0.0),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+}
+
+
+def _inverted_cdf(n: Integers, q: float) -> Floats:
+    return np.ceil(n * q) - 1
+
+
+def _averaged_inverted_cdf(n: Integers, q: float) -> Floats:
+    place = n * q - 1
+    whole = np.floor(place)
+    return np.where(place == whole, whole + 0.5, whole + 1)
+
+
+def _closest_observation(n: Integers, q: float) -> Floats:
+    # The nearest place counted from 1; of two the even one.
+    return np.rint(n * q) - 1
+
+
+_DISCRETE: dict[str, Callable[[Integers, float], Floats]] = {
+    "inverted_cdf": _inverted_cdf,
+    "averaged_inverted_cdf": _averaged_inverted_cdf,
+    "closest_observation": _closest_observation,
+    "linear": lambda n, q: (n - 1) * q,
+    "lower": lambda n, q: np.floor((n - 1) * q),
+    "higher": lambda n, q: np.ceil((n - 1) * q),
+    "midpoint": lambda n, q: (np.floor((n - 1) * q) + np.ceil((n - 1) * q)) / 2,
+    "nearest": lambda n, q: np.rint((n - 1) * q),
+}
+_KEEP_DTYPE = {"inverted_cdf", "closest_observation", "lower", "higher", "nearest"}
+
+
+def _places(method: str, n: Integers, q: float) -> tuple[Integers, Integers, Floats]:
+    """Places of the two elements that a quantile lies between, and how far from the first."""
+    if method in _CONTINUOUS:
+        alpha, beta = _CONTINUOUS[method]
+        place = n * q + (alpha + q * (1 - alpha - beta)) - 1
+    else:
+        place = _DISCRETE[method](n, q)
+    last = np.maximum(n - 1, 0)
+    place = np.clip(place, 0, last)
+    low = np.floor(place)
+    return low.astype(np.int64), np.minimum(low + 1, last).astype(np.int64), place - low
+
+
+def _between(a: Tensor, b: Tensor, weight: float) -> Tensor:
+    """a + (b - a) * weight, computed from the nearer end; a itself where both are alike."""
+    if weight == 0:
+        return a
+    if weight == 0.5:
+        return a * 0.5 + b * 0.5
+    near = a + (b - a) * weight if weight < 0.5 else b - (b - a) * (1 - weight)
+    return where(a == b, a, near)
+
+
+def _between_rows(a: Tensor, b: Tensor, weight: Tensor) -> Tensor:
+    """The same with a weight for each row."""
+    near = where(weight < 0.5, a + (b - a) * weight, b - (b - a) * (1 - weight))
+    return where((a == b) | (weight == 0), a, near)
+
+
+def _rows(op: str, x: ArrayLike, axis: Axis) -> tuple[Tensor, tuple[int, ...], tuple[int, ...]]:
+    """Rows of the reduced elements: shape [kept.., reduced], and the result's shapes."""
+    t = as_tensor(op, x)
+    axes = axes_of(op, axis, t.ndim) if axis is not None else tuple(range(t.ndim))
+    kept = tuple(size for d, size in enumerate(t.shape) if d not in axes)
+    full = tuple(1 if d in axes else size for d, size in enumerate(t.shape))
+    if axes:
+        t = moveaxis(t, axes, tuple(range(t.ndim - len(axes), t.ndim)))
+    count = int(np.prod(t.shape[len(kept) :], dtype=np.int64))
+    return t.reshape(*kept, count), kept, full
+
+
+def _orders(op: str, q: Any, most: float) -> Floats:
+    numbers = np.asarray(q.numpy() if isinstance(q, Tensor) else q, np.float64)
+    if numbers.ndim > 1:
+        raise ValueError(f"[{op}] q is a number or a vector, not of shape {numbers.shape}")
+    if not np.all((numbers >= 0) & (numbers <= most)):
+        raise ValueError(f"[{op}] q lies between 0 and {most:g}: {q!r}")
+    return numbers / most
+
+
+def _statistics(
+    op: str, x: ArrayLike, q: Floats, axis: Axis, method: str, keepdims: bool, skip_nan: bool
+) -> Tensor:
+    if method not in _CONTINUOUS and method not in _DISCRETE:
+        known = ", ".join(sorted([*_CONTINUOUS, *_DISCRETE]))
+        raise ValueError(f"[{op}] method is one of {known}, not {method!r}")
+    rows, kept, full = _rows(op, x, axis)
+    dtype = rows.dtype
+    if dtype.kind != "f" and method not in _KEEP_DTYPE:
+        dtype = get_default_dtype()
+    rows = rows._astype(dtype)
+    count = rows.shape[-1]
+    if count == 0:
+        if dtype.kind != "f":
+            raise ValueError(f"[{op}] of zero elements by {method!r}, in {dtype}")
+        return full_(
+            q.shape + (full if keepdims else kept), float("nan"), dtype=dtype, device=rows.device
+        )
+    ordered = sort(rows)
+    # Arithmetic between elements is done in whole words.
+    wide = ordered._astype(_core.unpacked(dtype)) if dtype.kind == "f" else ordered
+    nan = isnan(wide[..., count - 1]) if dtype.kind == "f" else None
+    if nan is not None and skip_nan:
+        parts = _of_numbers(op, wide, q.reshape(-1), method)
+    else:
+        parts = [_of_all(wide, nan, fraction, method) for fraction in q.reshape(-1).tolist()]
+    result = stack([p._astype(dtype) for p in parts]).reshape(*q.shape, *kept)
+    return result.reshape(*q.shape, *full) if keepdims else result
+
+
+def _of_all(rows: Tensor, nan: Tensor | None, q: float, method: str) -> Tensor:
+    """One quantile of sorted rows; NaN of those that have one, which is last."""
+    low, high, weight = (a.item() for a in _places(method, np.asarray(rows.shape[-1]), q))
+    r = _between(rows[..., low], rows[..., high], weight)
+    return r if nan is None else where(nan, rows[..., rows.shape[-1] - 1], r)
+
+
+def _of_numbers(op: str, rows: Tensor, q: Floats, method: str) -> list[Tensor]:
+    """Quantiles of what is no NaN in sorted rows: how many that is, is read back."""
+    counts = _sum(~isnan(rows), axis=-1).numpy().astype(np.int64)
+    parts = []
+    for fraction in q.tolist():
+        low, high, weight = _places(method, counts, fraction)
+        at = [asarray(p.astype(np.int32)[..., None], device=rows.device) for p in (low, high)]
+        a, b = (_core.take_along_axis(rows, i, -1, "trusted", op)[..., 0] for i in at)
+        between = asarray(weight.astype(np.float32), device=rows.device)._astype(rows.dtype)
+        parts.append(_between_rows(a, b, between))
+    return parts
+
+
+def quantile(
+    x: ArrayLike,
+    q: Any,
+    /,
+    axis: Axis = None,
+    *,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> Tensor:
+    """Quantiles over axes, all by default: q between 0 and 1, a number or a vector, whose
+    dimension comes first in the result.
+
+    `method` is one of NumPy's: linear, lower, higher, nearest, midpoint, hazen, weibull,
+    median_unbiased, normal_unbiased, inverted_cdf, averaged_inverted_cdf, closest_observation,
+    interpolated_inverted_cdf. Those that choose an element keep the dtype, others make
+    integers the default float. NaN where an element is NaN, and for no elements. Rows
+    are sorted. Raises ValueError for another method or q.
+    """
+    return _statistics("quantile", x, _orders("quantile", q, 1), axis, method, keepdims, False)
+
+
+def percentile(
+    x: ArrayLike,
+    q: Any,
+    /,
+    axis: Axis = None,
+    *,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> Tensor:
+    """The same as `quantile`, with q between 0 and 100."""
+    orders = _orders("percentile", q, 100)
+    return _statistics("percentile", x, orders, axis, method, keepdims, False)
+
+
+def median(x: ArrayLike, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
+    """The middle element over axes, all by default, or the mean of the middle two; of integers in
+    the default float. NaN where an element is NaN, and for no elements."""
+    return _statistics("median", x, np.asarray(0.5), axis, "midpoint", keepdims, False)
+
+
+def nanquantile(
+    x: ArrayLike,
+    q: Any,
+    /,
+    axis: Axis = None,
+    *,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> Tensor:
+    """The same as `quantile` of the elements that are no NaN; NaN where all are. How many there are
+    is read back."""
+    return _statistics("nanquantile", x, _orders("nanquantile", q, 1), axis, method, keepdims, True)
+
+
+def nanpercentile(
+    x: ArrayLike,
+    q: Any,
+    /,
+    axis: Axis = None,
+    *,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> Tensor:
+    """The same as `nanquantile`, with q between 0 and 100."""
+    orders = _orders("nanpercentile", q, 100)
+    return _statistics("nanpercentile", x, orders, axis, method, keepdims, True)
+
+
+def nanmedian(x: ArrayLike, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
+    """The same as `median` of the elements that are no NaN; NaN where all are. How many there are
+    is read back."""
+    return _statistics("nanmedian", x, np.asarray(0.5), axis, "midpoint", keepdims, True)

@@ -1,0 +1,196 @@
+"""Sets: unique elements, membership, unions and differences of vectors, all by sorting.
+
+Results as long as the data make them read one count back, so these functions wait for the work.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from wgtensor import _core
+from wgtensor._arrays import ArrayLike, as_tensor
+from wgtensor._core import Tensor
+from wgtensor._functions import arange, zeros
+from wgtensor._manipulation import concat
+from wgtensor._searching import common, contains
+from wgtensor._sorting import argsort, sort
+
+
+class UniqueAll(NamedTuple):
+    """What `unique_all` gives."""
+
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+class UniqueCounts(NamedTuple):
+    """What `unique_counts` gives."""
+
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverse(NamedTuple):
+    """What `unique_inverse` gives."""
+
+    values: Tensor
+    inverse_indices: Tensor
+
+
+class _Unique:
+    """The elements of a tensor in order, and where in them new ones start."""
+
+    def __init__(self, op: str, x: ArrayLike, equal_nan: bool, with_places: bool) -> None:
+        self.t = as_tensor(op, x)
+        self.flat = self.t.reshape(-1)
+        self.size = self.flat.size
+        self.sorted = sort(self.flat)
+        self.order = argsort(self.flat) if with_places else None
+        before, after = self.sorted[:-1], self.sorted[1:]
+        self.starts = after != before  # of the elements from the second on
+        if equal_nan and self.t.dtype.kind == "f":
+            self.starts = self.starts & (before == before)
+        wanted: list[Tensor | None] = [after, None]
+        if self.order is not None:
+            wanted.append(self.order[1:])
+        self.found = _core.compact(self.starts, wanted) if self.size else []
+
+    def _from_first(self, first: Tensor, others: Tensor) -> Tensor:
+        return concat([first[:1], others])
+
+    @property
+    def values(self) -> Tensor:
+        return self._from_first(self.sorted, self.found[0]) if self.size else self.flat.copy()
+
+    @property
+    def indices(self) -> Tensor:
+        """Where each value stands first."""
+        assert self.order is not None
+        return self._from_first(self.order, self.found[2]) if self.size else self.order
+
+    @property
+    def counts(self) -> Tensor:
+        if self.size == 0:
+            return zeros(0, dtype="int32", device=self.t.device)
+        end = arange(self.size, self.size + 1, device=self.t.device)
+        begins = concat([zeros(1, dtype="int32", device=self.t.device), self.found[1] + 1, end])
+        return begins[1:] - begins[:-1]
+
+    @property
+    def inverse(self) -> Tensor:
+        if self.size == 0:
+            return zeros(self.t.shape, dtype="int32", device=self.t.device)
+        return _core.search(self.values, self.t, 0, "unique_inverse")
+
+
+def unique_values(x: ArrayLike, /) -> Tensor:
+    """The unique elements of all of x, in order: a vector of its dtype.
+
+    0.0 and -0.0 are one value, the one that is first in x; each NaN is a value of its own, and
+    NaNs are last. Reads their number back.
+    """
+    return _Unique("unique_values", x, False, False).values
+
+
+def unique_counts(x: ArrayLike, /) -> UniqueCounts:
+    """(values, counts): those of `unique_values`, and how often each occurs, in int32."""
+    u = _Unique("unique_counts", x, False, False)
+    return UniqueCounts(u.values, u.counts)
+
+
+def unique_inverse(x: ArrayLike, /) -> UniqueInverse:
+    """(values, inverse_indices): those of `unique_values`, and for each element of x, in its shape,
+    the int32 place of its value."""
+    u = _Unique("unique_inverse", x, False, False)
+    return UniqueInverse(u.values, u.inverse)
+
+
+def unique_all(x: ArrayLike, /) -> UniqueAll:
+    """(values, indices, inverse_indices, counts): those of `unique_counts` and `unique_inverse`,
+    and where in the flattened x each value occurs first. Indices and counts are int32."""
+    u = _Unique("unique_all", x, False, True)
+    return UniqueAll(u.values, u.indices, u.inverse, u.counts)
+
+
+def unique(
+    ar: ArrayLike,
+    /,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    *,
+    equal_nan: bool = True,
+) -> Any:
+    """The unique elements of a flattened tensor, in order, and what else is asked for: a tuple of
+    (values, first indices, inverse indices in the tensor's shape, counts), as NumPy's.
+
+    With `equal_nan` all NaNs are one value; -0.0 and 0.0 are, always. Reads a count back.
+    """
+    u = _Unique("unique", ar, equal_nan, return_index)
+    out = [u.values]
+    if return_index:
+        out.append(u.indices)
+    if return_inverse:
+        out.append(u.inverse)
+    if return_counts:
+        out.append(u.counts)
+    return out[0] if len(out) == 1 else tuple(out)
+
+
+def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Tensor:
+    """Which elements of x1 are in x2, in any place: bool of x1's shape. NaN equals nothing.
+
+    Both take their common dtype; x2 is sorted, and each element searched in it.
+    """
+    a, b = common("isin", x1, x2)
+    found = contains("isin", sort(b.reshape(-1)), a)
+    return ~found if invert else found
+
+
+def _two(op: str, x1: ArrayLike, x2: ArrayLike, assume_unique: bool) -> tuple[Tensor, Tensor]:
+    a, b = (t.reshape(-1) for t in common(op, x1, x2))
+    if assume_unique:
+        return sort(a), sort(b)
+    return _Unique(op, a, True, False).values, _Unique(op, b, True, False).values
+
+
+def intersect1d(
+    ar1: ArrayLike, ar2: ArrayLike, /, assume_unique: bool = False, return_indices: bool = False
+) -> Any:
+    """The unique elements that both have, in order; with `return_indices` also where each stands
+    first in the one and in the other. Both take their common dtype. NaN equals nothing."""
+    a, b = (t.reshape(-1) for t in common("intersect1d", ar1, ar2))
+    if not return_indices:
+        a, b = _two("intersect1d", a, b, assume_unique)
+        return _core.compact(contains("intersect1d", b, a), [a])[0]
+    u, v = (_Unique("intersect1d", t, True, True) for t in (a, b))
+    values, first = _core.compact(
+        contains("intersect1d", v.values, u.values), [u.values, u.indices]
+    )
+    second = _core.compact(contains("intersect1d", u.values, v.values), [v.indices])[0]
+    return values, first, second
+
+
+def union1d(ar1: ArrayLike, ar2: ArrayLike, /) -> Tensor:
+    """The unique elements of two tensors together, in order, in their common dtype."""
+    a, b = common("union1d", ar1, ar2)
+    return _Unique("union1d", concat([a.reshape(-1), b.reshape(-1)]), True, False).values
+
+
+def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, /, assume_unique: bool = False) -> Tensor:
+    """The unique elements of the one that are not in the other, in order; with `assume_unique` all
+    of them in the order in which they stand."""
+    a, b = (t.reshape(-1) for t in common("setdiff1d", ar1, ar2))
+    if not assume_unique:
+        a = _Unique("setdiff1d", a, True, False).values
+    return _core.compact(~contains("setdiff1d", sort(b), a), [a])[0]
+
+
+def setxor1d(ar1: ArrayLike, ar2: ArrayLike, /, assume_unique: bool = False) -> Tensor:
+    """The unique elements that only one of two tensors has, in order."""
+    a, b = _two("setxor1d", ar1, ar2, assume_unique)
+    one = _core.compact(~contains("setxor1d", b, a), [a])[0]
+    other = _core.compact(~contains("setxor1d", a, b), [b])[0]
+    return sort(concat([one, other]))

@@ -1,0 +1,80 @@
+// Blocks of 4096 bools, four to a step. COMPACT: each true element goes to the place of its rank; else blocks are
+// counted. A block has a workgroup or, if SERIAL, a lane.
+{{DECLARATIONS}}
+{{FUNCTIONS}}
+//% if SERIAL
+@compute @workgroup_size({{LANES}}, 1, 1)
+fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>) {
+  let block = id.z * nwg.x * {{LANES}}u + id.x;
+  if (block < {{BLOCKS}}) {
+    let start = block * 4096u;
+    let end = min(start + 4096u, {{COUNT}});
+//% if COMPACT
+    var place = rank_of(block);
+//% else
+    var sum = 0u;
+//% end
+    for (var r = start; r < end; r += 4u) {
+      let t = truth(r);
+//% if COMPACT
+      if (t != 0u) {
+//% for j in 0..4
+        if ((t & (1u << {{j}}u)) != 0u) {
+          keep(place, r + {{j}}u);
+          place += 1u;
+        }
+//% end
+      }
+//% else
+      sum += countOneBits(t);
+//% end
+    }
+//% if !COMPACT
+    keep(block, sum);
+//% end
+  }
+}
+//% else
+var<workgroup> so_sums: array<u32, 512>;
+//% include sort_sums.wgsl
+
+@compute @workgroup_size(256, 1, 1)
+fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>,
+        @builtin(num_workgroups) nwg: vec3<u32>) {
+  let lane = lid.x;
+  let block = wid.z * nwg.x + wid.x;
+  let live = block < {{BLOCKS}};
+  let start = block * 4096u + lane * 4u;
+//% for g in 0..4
+  var t{{g}} = 0u;
+  if (live) { t{{g}} = truth(start + {{g * 1024}}u); }
+//% end
+  // Counts of two steps to a word.
+//% for g in 0..2
+  let both{{g}} = countOneBits(t{{2 * g}}) | (countOneBits(t{{2 * g + 1}}) << 16u);
+  let before{{g}} = sum_before(lane, both{{g}});
+  let all{{g}} = so_sums[255];
+  workgroupBarrier();
+//% end
+//% if COMPACT
+  if (live) {
+    let r = start;
+    var place = 0u;
+    var rank = rank_of(block);
+//% for g in 0..4
+    place = rank + ((before{{g / 2}} >> {{g % 2 * 16}}u) & 0xffffu);
+    rank += (all{{g / 2}} >> {{g % 2 * 16}}u) & 0xffffu;
+//% for j in 0..4
+    if ((t{{g}} & (1u << {{j}}u)) != 0u) {
+      keep(place, r + {{g * 1024 + j}}u);
+      place += 1u;
+    }
+//% end
+//% end
+  }
+//% else
+  let total = all0 + all1;
+  if (live && lane == 0u) { keep(block, (total & 0xffffu) + (total >> 16u)); }
+//% end
+}
+//% end
