@@ -379,12 +379,10 @@ def test_broadcast_arrays(rng: np.random.Generator) -> None:
         wt.broadcast_arrays(t[0], wt.zeros((2, 5)), t[1])
 
 
-def test_what_is_not_there_says_so(rng: np.random.Generator) -> None:
+def test_where_and_reshapes_that_do_not_fit(rng: np.random.Generator) -> None:
     (a, b), (x, y) = arrays(rng, (4,), (4,))
     check(wt.where(x > 0, x, y), np.where(a > 0, a, b))
-    for wrong in (lambda: wt.where(x > 0), lambda: wt.nonzero(x)):
-        with pytest.raises(wt.UnsupportedError, match="indexing"):
-            wrong()
+    check(wt.where(x > 0)[0], np.flatnonzero(a > 0).astype(np.int32))
     with pytest.raises(TypeError, match="two choices"):
         wt.where(x > 0, x)
     for shape, text in [((-2, 3), "not negative"), ((-1, -1), "one -1"), ((5, 5), "cannot")]:

@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/bindings.h"
+#include "tensor/scatter.h"
 
 namespace wgt::bind {
 
@@ -20,6 +21,12 @@ void init_sorting(py::module_& m) {
       py::arg("x"), py::arg("axis"), py::arg("descending"), py::arg("key_bits") = 0,
       "`key_bits`: the elements are integers from 0 to 2**key_bits - 1.");
   m.def(
+      "unpermuted",
+      [](Tensor x, Tensor order) {
+        return made(unlocked([&] { return unpermuted(x, order); }));
+      },
+      py::arg("x"), py::arg("order"), "The vector whose element order[i] is x[i].");
+  m.def(
       "search",
       [](Tensor sorted, Tensor values, int side, const std::string& op) {
         auto s = static_cast<graph::SearchSide>(side);
@@ -29,6 +36,15 @@ void init_sorting(py::module_& m) {
       "For each value how many elements of a sorted vector are less (side 0), less or equal (1), "
       "or "
       "whether one is equal (2), as int32. Both have one dtype.");
+  m.def(
+      "nonzero",
+      [](Tensor x) {
+        py::list out;
+        for (Tensor& t : unlocked([&] { return places_of_true(x); }))
+          out.append(made(std::move(t)));
+        return out;
+      },
+      py::arg("x"), "The places of what is not 0, in row-major order: an index for each axis.");
   m.def(
       "compact",
       [](Tensor mask, const py::list& values) {

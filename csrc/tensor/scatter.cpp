@@ -1,7 +1,5 @@
 #include "tensor/scatter.h"
 
-#include <cstring>
-
 #include "tensor/autograd.h"
 
 namespace wgt {
@@ -21,13 +19,6 @@ Tensor scatter(ScatterOp op, const Tensor& base, const Tensor& value, const Tens
 
 namespace {
 
-int32_t read_int(const Tensor& t) {
-  rt::ReadbackRef r = to_host(t);
-  int32_t value;
-  std::memcpy(&value, r->data, sizeof value);
-  return value;
-}
-
 // Row-major indices as indices along each axis.
 std::vector<Tensor> unravelled(const Tensor& flat, const Dims& shape) {
   std::vector<Tensor> out(static_cast<size_t>(shape.size()));
@@ -46,22 +37,7 @@ std::vector<Tensor> unravelled(const Tensor& flat, const Dims& shape) {
 }  // namespace
 
 std::vector<Tensor> places_of_true(const Tensor& mask) {
-  Engine& e = mask.engine();
-  int64_t n = mask.size();
-  Tensor found = empty(e, Dims{0}, DType::int32);
-  if (n > 0) {
-    Tensor flat = reshape(mask, Dims{n});
-    Tensor count = scan("cumulative_sum", astype(flat, DType::int32), 0, false);
-    int32_t total = read_int(part_of(count, 0, n - 1, 1));
-    if (total > 0) {
-      Tensor rank = astype(elementwise(OpId::subtract, {count, number(1)}), DType::uint32);
-      Tensor place = elementwise(OpId::where, {flat, rank, number(kNowhere)});
-      Tensor all = arange(e, 0, static_cast<double>(n), 1, DType::int32);
-      found = scatter(ScatterOp::store, empty(e, Dims{total}, DType::int32), all, place, Dims{0},
-                      total - 1);
-    }
-  }
-  return unravelled(found, mask.shape());
+  return unravelled(places(select_true(mask)), mask.shape());
 }
 
 }  // namespace wgt

@@ -3,6 +3,7 @@
 
 #include "tensor/autograd.h"
 #include "tensor/gradients.h"
+#include "tensor/scatter.h"
 
 namespace wgt {
 
@@ -36,6 +37,12 @@ Tensor argsort(const Tensor& t, int64_t axis, bool descending, int key_bits) {
                                       " elements: their indices do not fit int32");
   graph::SortForm form{descending, true, static_cast<uint8_t>(key_bits)};
   return with_axis_last(sorted_rows(with_axis_last(t, a), form), a);
+}
+
+Tensor unpermuted(const Tensor& t, const Tensor& order) {
+  Tensor out = empty(t.engine(), t.shape(), t.dtype());
+  return scatter(graph::ScatterOp::store, out, t, astype(order, DType::uint32), Dims{0},
+                 t.size() - 1);
 }
 
 Tensor search(const Tensor& sorted, const Tensor& values, graph::SearchSide side, const char* op) {

@@ -150,6 +150,8 @@ Tensor sort(const Tensor& t, int64_t axis, bool descending = false);
 /// The same as int32 places. `key_bits`: the elements are integers from 0 to 2^key_bits - 1, which
 /// takes less work. Raises IndexError for no dimensions.
 Tensor argsort(const Tensor& t, int64_t axis, bool descending = false, int key_bits = 0);
+/// The vector whose element order[i] is t[i]: `order` has each place once. Of whole words.
+Tensor unpermuted(const Tensor& t, const Tensor& order);
 /// For each value how many elements of a sorted vector are less (left), less or equal (right), or
 /// whether one is equal (found); int32. Both of one dtype. NaN is above all and equals itself.
 Tensor search(const Tensor& sorted, const Tensor& values, graph::SearchSide side, const char* op);

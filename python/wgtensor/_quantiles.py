@@ -19,8 +19,7 @@ from wgtensor._reductions import Axis
 from wgtensor._reductions import sum as _sum
 from wgtensor._sorting import sort
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+Numbers = NDArray[Any]
 
 # Places of continuous methods: q * (n + 1 - alpha - beta) + alpha - 1 (Hyndman and Fan 1996).
 _CONTINUOUS = {
@@ -32,25 +31,17 @@ _CONTINUOUS = {
 }
 
 
-def _inverted_cdf(n: Integers, q: float) -> Floats:
-    return np.ceil(n * q) - 1
-
-
-def _averaged_inverted_cdf(n: Integers, q: float) -> Floats:
+def _averaged_inverted_cdf(n: Numbers, q: float) -> Numbers:
     place = n * q - 1
-    whole = np.floor(place)
+    whole: Numbers = np.floor(place)
     return np.where(place == whole, whole + 0.5, whole + 1)
 
 
-def _closest_observation(n: Integers, q: float) -> Floats:
-    # The nearest place counted from 1; of two the even one.
-    return np.rint(n * q) - 1
-
-
-_DISCRETE: dict[str, Callable[[Integers, float], Floats]] = {
-    "inverted_cdf": _inverted_cdf,
+_DISCRETE: dict[str, Callable[[Numbers, float], Numbers]] = {
+    "inverted_cdf": lambda n, q: np.ceil(n * q) - 1,
     "averaged_inverted_cdf": _averaged_inverted_cdf,
-    "closest_observation": _closest_observation,
+    # The nearest place counted from 1; of two the even one.
+    "closest_observation": lambda n, q: np.rint(n * q) - 1,
     "linear": lambda n, q: (n - 1) * q,
     "lower": lambda n, q: np.floor((n - 1) * q),
     "higher": lambda n, q: np.ceil((n - 1) * q),
@@ -60,7 +51,7 @@ _DISCRETE: dict[str, Callable[[Integers, float], Floats]] = {
 _KEEP_DTYPE = {"inverted_cdf", "closest_observation", "lower", "higher", "nearest"}
 
 
-def _places(method: str, n: Integers, q: float) -> tuple[Integers, Integers, Floats]:
+def _places(method: str, n: Numbers, q: float) -> tuple[Numbers, Numbers, Numbers]:
     """Places of the two elements that a quantile lies between, and how far from the first."""
     if method in _CONTINUOUS:
         alpha, beta = _CONTINUOUS[method]
@@ -73,20 +64,13 @@ def _places(method: str, n: Integers, q: float) -> tuple[Integers, Integers, Flo
     return low.astype(np.int64), np.minimum(low + 1, last).astype(np.int64), place - low
 
 
-def _between(a: Tensor, b: Tensor, weight: float) -> Tensor:
-    """a + (b - a) * weight, computed from the nearer end; a itself where both are alike."""
-    if weight == 0:
+def _between(a: Tensor, b: Tensor, weight: Any) -> Tensor:
+    """a * (1 - weight) + b * weight without what infinities make of zeros; a where both are
+    alike."""
+    if isinstance(weight, float) and weight == 0:
         return a
-    if weight == 0.5:
-        return a * 0.5 + b * 0.5
-    near = a + (b - a) * weight if weight < 0.5 else b - (b - a) * (1 - weight)
-    return where(a == b, a, near)
-
-
-def _between_rows(a: Tensor, b: Tensor, weight: Tensor) -> Tensor:
-    """The same with a weight for each row."""
-    near = where(weight < 0.5, a + (b - a) * weight, b - (b - a) * (1 - weight))
-    return where((a == b) | (weight == 0), a, near)
+    kept = (a == b) if isinstance(weight, float) else (a == b) | (weight == 0)
+    return where(kept, a, a * (1 - weight) + b * weight)
 
 
 def _rows(op: str, x: ArrayLike, axis: Axis) -> tuple[Tensor, tuple[int, ...], tuple[int, ...]]:
@@ -101,7 +85,7 @@ def _rows(op: str, x: ArrayLike, axis: Axis) -> tuple[Tensor, tuple[int, ...], t
     return t.reshape(*kept, count), kept, full
 
 
-def _orders(op: str, q: Any, most: float) -> Floats:
+def _orders(op: str, q: Any, most: float) -> Numbers:
     numbers = np.asarray(q.numpy() if isinstance(q, Tensor) else q, np.float64)
     if numbers.ndim > 1:
         raise ValueError(f"[{op}] q is a number or a vector, not of shape {numbers.shape}")
@@ -111,7 +95,7 @@ def _orders(op: str, q: Any, most: float) -> Floats:
 
 
 def _statistics(
-    op: str, x: ArrayLike, q: Floats, axis: Axis, method: str, keepdims: bool, skip_nan: bool
+    op: str, x: ArrayLike, q: Numbers, axis: Axis, method: str, keepdims: bool, skip_nan: bool
 ) -> Tensor:
     if method not in _CONTINUOUS and method not in _DISCRETE:
         known = ", ".join(sorted([*_CONTINUOUS, *_DISCRETE]))
@@ -122,8 +106,8 @@ def _statistics(
         dtype = get_default_dtype()
     rows = rows._astype(dtype)
     count = rows.shape[-1]
-    if count == 0:
-        if dtype.kind != "f":
+    if count == 0 or q.size == 0:
+        if count == 0 and dtype.kind != "f":
             raise ValueError(f"[{op}] of zero elements by {method!r}, in {dtype}")
         return full_(
             q.shape + (full if keepdims else kept), float("nan"), dtype=dtype, device=rows.device
@@ -147,7 +131,7 @@ def _of_all(rows: Tensor, nan: Tensor | None, q: float, method: str) -> Tensor:
     return r if nan is None else where(nan, rows[..., rows.shape[-1] - 1], r)
 
 
-def _of_numbers(op: str, rows: Tensor, q: Floats, method: str) -> list[Tensor]:
+def _of_numbers(op: str, rows: Tensor, q: Numbers, method: str) -> list[Tensor]:
     """Quantiles of what is no NaN in sorted rows: how many that is, is read back."""
     counts = _sum(~isnan(rows), axis=-1).numpy().astype(np.int64)
     parts = []
@@ -156,7 +140,7 @@ def _of_numbers(op: str, rows: Tensor, q: Floats, method: str) -> list[Tensor]:
         at = [asarray(p.astype(np.int32)[..., None], device=rows.device) for p in (low, high)]
         a, b = (_core.take_along_axis(rows, i, -1, "trusted", op)[..., 0] for i in at)
         between = asarray(weight.astype(np.float32), device=rows.device)._astype(rows.dtype)
-        parts.append(_between_rows(a, b, between))
+        parts.append(_between(a, b, between))
     return parts
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from wgtensor import _core
 from wgtensor._arrays import ArrayLike, as_tensor
 from wgtensor._core import ShapeError, Tensor
 from wgtensor._dtypes import result_type
 from wgtensor._functions import zeros
+from wgtensor._indexing import take
 from wgtensor._manipulation import stack
 
 _SIDES = {"left": 0, "right": 1}
@@ -34,7 +33,7 @@ def nonzero(x: ArrayLike, /) -> tuple[Tensor, ...]:
     t = as_tensor("nonzero", x)
     if t.ndim == 0:
         raise ValueError("[nonzero] a 0-d tensor has no axis to index: use atleast_1d(x)")
-    return unravelled(flatnonzero(t), t.shape)
+    return tuple(_core.nonzero(t))
 
 
 def argwhere(x: ArrayLike, /) -> Tensor:
@@ -47,32 +46,26 @@ def argwhere(x: ArrayLike, /) -> Tensor:
     t = as_tensor("argwhere", x)
     if t.ndim == 0:
         return zeros((flatnonzero(t).size, 0), dtype="int32", device=t.device)
-    return stack(unravelled(flatnonzero(t), t.shape), axis=1)
+    return stack(_core.nonzero(t), axis=1)
 
 
-def unravelled(places: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, ...]:
-    """Places in the row-major order of a shape as one index for each axis."""
-    out = []
-    for axis, size in enumerate(shape):
-        stride = int(np.prod(shape[axis + 1 :], dtype=np.int64))
-        index = places if stride in (0, 1) else places // stride
-        out.append(index % size if axis and size else index)
-    return tuple(out)
-
-
-def searchsorted(x1: ArrayLike, x2: ArrayLike, /, side: str = "left") -> Tensor:
+def searchsorted(
+    x1: ArrayLike, x2: ArrayLike, /, side: str = "left", sorter: ArrayLike | None = None
+) -> Tensor:
     """For each element of x2 the place in x1, a sorted vector, where it would keep the order: how
     many elements are less, or less or equal with ``side="right"``. int32 of x2's shape.
 
-    Both take their common dtype. NaN is above all numbers, as where it is sorted. Raises
-    ShapeError where x1 is no vector, ValueError for another side,
-    UnsupportedError for an x1 above the adapter's largest binding.
+    Both take their common dtype. NaN is above all numbers, as where it is sorted. `sorter` are
+    places that sort x1, as `argsort` gives them. Raises ShapeError where x1 is no vector,
+    ValueError for another side, UnsupportedError for an x1 above the adapter's largest binding.
     """
     if side not in _SIDES:
         raise ValueError(f"[searchsorted] side is 'left' or 'right', not {side!r}")
     sorted_, values = common("searchsorted", x1, x2)
     if sorted_.ndim != 1:
         raise ShapeError(f"[searchsorted] x1 is a sorted vector, not of shape {sorted_.shape}")
+    if sorter is not None:
+        sorted_ = take(sorted_, sorter, axis=0)
     return _core.search(sorted_, values, _SIDES[side], "searchsorted")
 
 

@@ -12,6 +12,7 @@ from wgtensor._arrays import ArrayLike, as_tensor
 from wgtensor._core import Tensor
 from wgtensor._functions import arange, zeros
 from wgtensor._manipulation import concat
+from wgtensor._reductions import cumulative_sum
 from wgtensor._searching import common, contains
 from wgtensor._sorting import argsort, sort
 
@@ -46,8 +47,8 @@ class _Unique:
         self.t = as_tensor(op, x)
         self.flat = self.t.reshape(-1)
         self.size = self.flat.size
-        self.sorted = sort(self.flat)
-        self.order = argsort(self.flat) if with_places else None
+        self.order = argsort(self.flat) if with_places and self.size else None
+        self.sorted = sort(self.flat) if self.order is None else self._at(self.order)
         before, after = self.sorted[:-1], self.sorted[1:]
         self.starts = after != before  # of the elements from the second on
         if equal_nan and self.t.dtype.kind == "f":
@@ -56,6 +57,9 @@ class _Unique:
         if self.order is not None:
             wanted.append(self.order[1:])
         self.found = _core.compact(self.starts, wanted) if self.size else []
+
+    def _at(self, places: Tensor) -> Tensor:
+        return _core.take(self.flat, places, 0, "trusted", "unique")
 
     def _from_first(self, first: Tensor, others: Tensor) -> Tensor:
         return concat([first[:1], others])
@@ -67,8 +71,9 @@ class _Unique:
     @property
     def indices(self) -> Tensor:
         """Where each value stands first."""
-        assert self.order is not None
-        return self._from_first(self.order, self.found[2]) if self.size else self.order
+        if self.order is None:
+            return zeros(0, dtype="int32", device=self.t.device)
+        return self._from_first(self.order, self.found[2])
 
     @property
     def counts(self) -> Tensor:
@@ -82,7 +87,9 @@ class _Unique:
     def inverse(self) -> Tensor:
         if self.size == 0:
             return zeros(self.t.shape, dtype="int32", device=self.t.device)
-        return _core.search(self.values, self.t, 0, "unique_inverse")
+        assert self.order is not None
+        rank = cumulative_sum(self.starts, include_initial=True)
+        return _core.unpermuted(rank, self.order).reshape(self.t.shape)
 
 
 def unique_values(x: ArrayLike, /) -> Tensor:
@@ -103,7 +110,7 @@ def unique_counts(x: ArrayLike, /) -> UniqueCounts:
 def unique_inverse(x: ArrayLike, /) -> UniqueInverse:
     """(values, inverse_indices): those of `unique_values`, and for each element of x, in its shape,
     the int32 place of its value."""
-    u = _Unique("unique_inverse", x, False, False)
+    u = _Unique("unique_inverse", x, False, True)
     return UniqueInverse(u.values, u.inverse)
 
 
@@ -128,7 +135,7 @@ def unique(
 
     With `equal_nan` all NaNs are one value; -0.0 and 0.0 are, always. Reads a count back.
     """
-    u = _Unique("unique", ar, equal_nan, return_index)
+    u = _Unique("unique", ar, equal_nan, return_index or return_inverse)
     out = [u.values]
     if return_index:
         out.append(u.indices)
