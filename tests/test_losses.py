@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import wgtensor as wt
+from helpers import device_has, dispatches
 from wgtensor import nn
 from wgtensor.nn import functional as F
 
@@ -241,6 +242,46 @@ def test_multi_margin(rng: np.random.Generator) -> None:
         gap[np.arange(N), y] = 0
         each = w[y] * gap.sum(1) / D
         reductions(lambda p=p, **k: F.multi_margin_loss(x, y, p, 0.8, w, **k), each)
+
+
+def test_gradients_of_classes(rng: np.random.Generator) -> None:
+    x = rng.normal(size=(6, D)).astype(np.float32)
+    y = np.int32([0, 4, -100, 2, 1, 4])
+    t = wt.asarray(x).requires_grad_()
+    F.cross_entropy(t, wt.asarray(y)).backward()
+    p = np.exp(x) / np.exp(x).sum(1, keepdims=True)
+    expected = (p - (np.arange(D) == y[:, None])) / 5
+    expected[2] = 0
+    assert t.grad is not None
+    check(t.grad, expected, 1e-5)
+
+    if device_has("float64"):
+        wide = wt.asarray(x[:, :4].astype(np.float64)).requires_grad_()
+        targets = wt.asarray(np.int32([0, 3, 1, 2, 1, 3]))
+        assert wt.autograd.gradcheck(lambda a: F.cross_entropy(a, targets), (wide,))
+        assert wt.autograd.gradgradcheck(lambda a: F.cross_entropy(a, targets), (wide,))
+
+
+def test_classes_that_there_are_not() -> None:
+    for y in (5, -1):
+        loss = F.cross_entropy(wt.ones((3, D)), wt.asarray(np.int32([0, y, 1])))
+        with pytest.raises(IndexError):
+            loss.item()
+
+
+def test_kernels_of_cross_entropy() -> None:
+    x = wt.ones((16, D)).eval().requires_grad_()
+    y = wt.zeros(16, dtype="int32").eval()
+
+    def step() -> list[wt.Tensor]:
+        x.grad = None
+        loss = F.cross_entropy(x, y)
+        loss.backward()
+        assert x.grad is not None
+        return [loss, x.grad]
+
+    step()
+    assert dispatches(step) <= 6
 
 
 def test_modules(rng: np.random.Generator) -> None:

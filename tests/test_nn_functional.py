@@ -189,6 +189,28 @@ def test_every_activation_module_runs() -> None:
             assert cls.__doc__
 
 
+def test_embedding(rng: np.random.Generator) -> None:
+    layer = nn.Embedding(7, 3, padding_idx=2)
+    w = layer.weight.detach().numpy()
+    assert (w[2] == 0).all()
+    index = rng.integers(0, 7, (4, 5)).astype(np.int32)
+    same_bits(layer(wt.asarray(index)).detach(), w[index])
+    assert layer(3).shape == (3,)
+    assert abs(nn.Embedding(200, 50).weight.detach().numpy().std() - 1) < 0.05
+    layer.zero_grad()
+    (layer(wt.asarray(index)) * 2).sum().backward()
+    counts = 2 * np.bincount(index.reshape(-1), minlength=7)
+    counts[2] = 0
+    assert layer.weight.grad is not None
+    same_bits(layer.weight.grad, np.repeat(counts[:, None], 3, 1).astype(np.float32))
+    with pytest.raises(IndexError):
+        layer(wt.asarray(np.int32([7]))).detach().numpy()
+    with pytest.raises(ValueError, match="padding_idx"):
+        nn.Embedding(7, 3, padding_idx=7)
+    with pytest.raises(wt.ShapeError, match="matrix"):
+        F.embedding(index, w[0])
+
+
 def test_gumbel_softmax() -> None:
     wt.random.manual_seed(0)
     logits = wt.asarray(np.log(np.float32([0.1, 0.2, 0.7])))

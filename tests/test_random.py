@@ -286,9 +286,63 @@ def test_memory_of_random_numbers() -> None:
     assert wt.stats()["live_bytes"] - before < 1 << 20
 
 
+def test_orders_by_lot() -> None:
+    random.manual_seed(6)
+    p = random.randperm(1000)
+    assert p.dtype == wt.int32
+    assert sorted(p.tolist()) == list(range(1000))
+    assert p.tolist() != sorted(p.tolist())
+    assert random.permutation(5).shape == (5,)
+    x = wt.arange(24).reshape(4, 6)
+    y = random.permutation(x, axis=1).numpy()
+    assert sorted(y[0].tolist()) == list(range(6))
+    assert (y - y[:1] == np.arange(0, 24, 6)[:, None]).all()
+    random.shuffle(x)
+    assert sorted(x[:, 0].tolist()) == [0, 6, 12, 18]
+    counts = np.zeros((3, 3))
+    for _ in range(300):
+        counts[range(3), random.randperm(3).numpy()] += 1
+    assert stats.chisquare(counts.reshape(-1)).pvalue > 0.001
+
+
+def test_choices() -> None:
+    random.manual_seed(7)
+    x = random.choice(10, (200, 50)).numpy()
+    assert stats.chisquare(np.bincount(x.reshape(-1), minlength=10)).pvalue > 0.001
+    assert sorted(random.choice(10, 10, replace=False).tolist()) == list(range(10))
+    assert random.choice(wt.arange(12).reshape(3, 4), (2, 5), axis=1).shape == (3, 2, 5)
+    assert random.choice(5).shape == ()
+    p = [0.5, 0.2, 0.0, 0.3]
+    drawn = random.choice(4, 20_000, p=p).numpy()
+    counts = np.bincount(drawn, minlength=4)
+    assert counts[2] == 0
+    assert stats.chisquare(counts[[0, 1, 3]], np.array([0.5, 0.2, 0.3]) * 20_000).pvalue > 0.001
+    assert random.choice(4, 3, replace=False, p=p).tolist().count(2) == 0
+    weights = wt.asarray(np.float32([[1, 0, 3], [0, 5, 5]]))
+    many = random.multinomial(weights, 9000, replacement=True).numpy()
+    assert many.shape == (2, 9000)
+    assert abs((many[0] == 2).mean() - 0.75) < 0.02
+    assert abs((many[1] == 1).mean() - 0.5) < 0.02
+    assert sorted(random.multinomial(weights, 2).numpy()[1].tolist()) == [1, 2]
+
+
+def test_leaves() -> None:
+    for make in (random.uniform, random.normal, random.exponential, random.gumbel, random.randn):
+        assert make((2, 3), requires_grad=True).requires_grad
+    mean = wt.zeros(3).requires_grad_()
+    random.normal((5, 3), mean, 2.0).sum().backward()
+    assert mean.grad is not None
+    assert mean.grad.tolist() == [5, 5, 5]
+
+
 @pytest.mark.parametrize(
     ("error", "make"),
     [
+        (ValueError, lambda: random.choice(3, 4, replace=False)),
+        (wt.ShapeError, lambda: random.choice(3, 4, p=[1.0, 2.0])),
+        (ValueError, lambda: random.multinomial([1.0, 2.0], 3)),
+        (wt.ShapeError, lambda: random.multinomial(wt.ones((1, 2, 3)), 3)),
+        (TypeError, lambda: random.shuffle(np.ones(3))),
         (wt.DTypeError, lambda: random.uniform(3, dtype=wt.int32)),
         (wt.DTypeError, lambda: random.randint(3, dtype=wt.float32)),
         (ValueError, lambda: random.randint(3, 3)),

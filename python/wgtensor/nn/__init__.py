@@ -42,6 +42,7 @@ from wgtensor.nn._conv_modules import (
     MaxPool2d,
 )
 from wgtensor.nn._dropout import Dropout, Dropout1d, Dropout2d
+from wgtensor.nn._embedding import Embedding
 from wgtensor.nn._linear import Bilinear, Flatten, Identity, Linear, Unflatten
 from wgtensor.nn._loss_modules import (
     BCELoss,
@@ -97,6 +98,7 @@ __all__ = [
     "Dropout",
     "Dropout1d",
     "Dropout2d",
+    "Embedding",
     "Flatten",
     "GaussianNLLLoss",
     "GroupNorm",

@@ -7,9 +7,11 @@ from typing import Any
 from wgtensor import _generated as g
 from wgtensor._arrays import ArrayLike, as_tensor
 from wgtensor._core import DTypeError, ShapeError, Tensor
-from wgtensor._dtypes import int32
+from wgtensor._dtypes import uint32
 from wgtensor._functions import arange
+from wgtensor._indexing import take, take_along_axis
 from wgtensor._manipulation import moveaxis
+from wgtensor.autograd import Function
 from wgtensor.nn._losses import reduced
 
 
@@ -23,6 +25,25 @@ def _scores(op: str, input: ArrayLike) -> Tensor:
     return x if x.ndim < 3 else moveaxis(x, 1, -1)
 
 
+class _Pick(Function):
+    """x[.., index]: its gradient is made of comparisons, which fuse, where a lookup's scatters."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, index: Tensor) -> Tensor:
+        ctx.save_for_backward(index)
+        ctx.classes = x.shape[-1]
+        return take_along_axis(x, index.expand_dims(-1), -1).squeeze(-1)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        (index,) = ctx.saved_tensors
+        return g.where(_hits(index, ctx.classes), grad.expand_dims(-1), 0), None
+
+
+def _hits(index: Tensor, classes: int) -> Tensor:
+    return index.expand_dims(-1) == arange(classes, dtype=uint32, device=index.device)
+
+
 class _Picked:
     """What a target of class indices takes of scores [.., C]."""
 
@@ -34,16 +55,20 @@ class _Picked:
                 f"[{op}] a target of shape {target.shape} does not match the scores, whose shape "
                 f"is {x.shape} with the classes last"
             )
-        classes = arange(x.shape[-1], dtype=int32, device=x.device)
-        self.hits = target._astype(int32).expand_dims(-1) == classes
         self.counted = target != ignore_index
+        # Of negative ones no class is left: they count from no end.
+        self.index = g.where(self.counted, target, 0)._astype(uint32)
         self.weights: Tensor | None = None
         if weight is not None:
             w = as_tensor(op, weight, x.device)
             if w.shape != x.shape[-1:]:
                 raise ShapeError(f"[{op}] weight has the shape {x.shape[-1:]}, not {w.shape}")
-            self.weights = g.where(self.hits, w, 0).sum(axis=-1)
-        self.scores = g.where(self.hits, x, 0).sum(axis=-1)
+            self.weights = take(w, self.index, axis=0)
+        self.scores: Tensor = _Pick.apply(x, self.index)
+
+    def hits(self, x: Tensor) -> Tensor:
+        """True at the target's class."""
+        return _hits(self.index, x.shape[-1])
 
     def weighted(self, loss: Tensor) -> Tensor:
         loss = loss if self.weights is None else loss * self.weights
@@ -90,7 +115,8 @@ def cross_entropy(
     target: class indices, without the dimension C, or probabilities of the input's shape.
     label_smoothing: the share of each target that goes to all classes alike (Szegedy et al. 2016).
     The mean is over the weights of the targets that are not ignore_index; of probabilities over
-    all. Raises ShapeError, DTypeError, ValueError.
+    all. Raises ShapeError, DTypeError, ValueError, and IndexError for a class that there is not,
+    where the target is no host data with the next read.
     """
     op = "cross_entropy"
     if not 0 <= label_smoothing <= 1:
@@ -143,5 +169,5 @@ def multi_margin_loss(
     x = _scores(op, input)
     picked = _Picked(op, x, as_tensor(op, target, x.device), weight, -1)
     gap = g.relu(margin - picked.scores.expand_dims(-1) + x)
-    each = g.where(picked.hits, 0, gap if p == 1 else gap * gap).sum(axis=-1) / x.shape[-1]
+    each = g.where(picked.hits(x), 0, gap if p == 1 else gap * gap).sum(axis=-1) / x.shape[-1]
     return reduced(op, each if picked.weights is None else each * picked.weights, reduction)

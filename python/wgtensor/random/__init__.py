@@ -5,6 +5,7 @@ A kernel that uses random numbers makes them itself; a new seed or offset compil
 
 from __future__ import annotations
 
+from wgtensor.random._choices import choice, multinomial, permutation, randperm, shuffle
 from wgtensor.random._distributions import (
     bernoulli,
     bits,
@@ -32,19 +33,24 @@ __all__ = [
     "Generator",
     "bernoulli",
     "bits",
+    "choice",
     "default_generator",
     "exponential",
     "get_state",
     "gumbel",
     "initial_seed",
     "manual_seed",
+    "multinomial",
     "normal",
+    "permutation",
     "rand",
     "rand_like",
     "randint",
     "randn",
     "randn_like",
+    "randperm",
     "set_state",
+    "shuffle",
     "truncated_normal",
     "uniform",
 ]

@@ -1,0 +1,120 @@
+"""Orders and choices by lot."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from wgtensor import _core
+from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor
+from wgtensor._core import DTypeError, ShapeError, Tensor
+from wgtensor._dtypes import float32, int32, to_dtype
+from wgtensor._functions import Shape
+from wgtensor._generated import log
+from wgtensor._indexing import take
+from wgtensor._manipulation import axis_of
+from wgtensor._sorting import argsort
+from wgtensor.random._distributions import _dims, bits, gumbel, randint
+from wgtensor.random._generator import Generator
+
+
+def randperm(
+    n: int, *, dtype: Any = None, device: DeviceLike = None, generator: Generator | None = None
+) -> Tensor:
+    """The integers below n in an order by lot: the places of n sorted words of 32 random bits.
+
+    Equal words, of which there are some for n above 2^16, keep their order. int32 by default.
+    """
+    d = int32 if dtype is None else to_dtype(dtype)
+    keys = bits(operator.index(n), device=device, generator=generator)
+    return argsort(keys)._astype(d)
+
+
+def permutation(
+    x: int | ArrayLike,
+    axis: int = 0,
+    *,
+    device: DeviceLike = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """The integers below x, or the slices of x along an axis, in an order by lot."""
+    if isinstance(x, (int, np.integer)):
+        return randperm(int(x), device=device, generator=generator)
+    t = as_tensor("permutation", x, device)
+    a = axis_of("permutation", axis, t.ndim)
+    order = randperm(t.shape[a], device=t.device, generator=generator)
+    return take(t, order, axis=a)
+
+
+def shuffle(x: Tensor, axis: int = 0, *, generator: Generator | None = None) -> None:
+    """Puts the slices of x along an axis in an order by lot, in place."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"[shuffle] takes a tensor, not {type(x).__name__}")
+    x[...] = permutation(x, axis, generator=generator)
+
+
+def choice(
+    a: int | ArrayLike,
+    shape: Shape | None = None,
+    replace: bool = True,
+    p: ArrayLike | None = None,
+    axis: int = 0,
+    *,
+    device: DeviceLike = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Integers below a, or slices of a along an axis, drawn with or without repetition.
+
+    p: their probabilities, alike by default. The result has `shape` in place of the axis. Raises
+    ValueError for more draws than there are without repetition, ShapeError for another number of
+    probabilities.
+    """
+    whole = isinstance(a, (int, np.integer))
+    t = None if whole else as_tensor("choice", a, device)
+    n = int(a) if t is None else t.shape[axis_of("choice", axis, t.ndim)]
+    dims = () if shape is None else _dims("choice", shape)
+    count = math.prod(dims)
+    where = device if t is None else t.device
+    if n < 1 or (not replace and count > n):
+        raise ValueError(f"[choice] {count} of {n}: there are not so many")
+    if p is not None:
+        weights = as_tensor("choice", p, where)
+        if weights.shape != (n,):
+            raise ShapeError(f"[choice] probabilities of shape {weights.shape} for {n}")
+        drawn = multinomial(weights, count, replace, generator=generator)
+    elif replace:
+        drawn = randint(n, shape=count, device=where, generator=generator)
+    else:
+        drawn = randperm(n, device=where, generator=generator)[:count]
+    drawn = drawn.reshape(dims)
+    return drawn if t is None else take(t, drawn, axis=axis_of("choice", axis, t.ndim))
+
+
+def multinomial(
+    p: ArrayLike, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """Indices drawn by weights p along the last axis: (n,) to (num_samples,), (m, n) to (m, ..).
+
+    Weights need not sum to 1. The places of the largest log(p) + Gumbel noise: num_samples of one
+    draw, or the first of as many, with replacement (Gumbel 1954; Vieira 2014). int32. Raises
+    ValueError for more draws than weights without replacement; what has weight 0 comes last there.
+    """
+    t = as_tensor("multinomial", p)
+    if t.ndim not in (1, 2) or t.shape[-1] == 0:
+        raise ShapeError(f"[multinomial] takes (n,) or (m, n), not {t.shape}")
+    if t.dtype.kind == "b":
+        raise DTypeError("[multinomial] is not defined for bool: cast with astype()")
+    t = t._astype(_core.unpacked(t.dtype) if t.dtype.kind == "f" else float32)
+    k = operator.index(num_samples)
+    if k < 0 or (not replacement and k > t.shape[-1]):
+        raise ValueError(f"[multinomial] {k} draws of {t.shape[-1]} weights")
+    scores = log(t)
+    if not replacement:
+        noisy = scores + gumbel(t.shape, dtype=t.dtype, device=t.device, generator=generator)
+        return argsort(noisy, descending=True)[..., :k]._astype(int32)
+    each = (*t.shape[:-1], k, t.shape[-1])
+    noise = gumbel(each, dtype=t.dtype, device=t.device, generator=generator)
+    return (scores.expand_dims(-2) + noise).argmax(axis=-1)
