@@ -20,8 +20,8 @@ def embedding(input: ArrayLike, weight: ArrayLike, /, padding_idx: int | None = 
     """Rows of the matrix `weight` at integers of any shape: (..., columns).
 
     Fuses with elementwise work and reductions; the gradient of `weight` is the same bits every
-    time; the row `padding_idx` gets none. Raises ShapeError, and IndexError for integers beyond the rows: at once where they are
-    host data, else with the next read.
+    time, and the row `padding_idx` gets none. Raises ShapeError, and IndexError for integers beyond
+    the rows: at once where they are host data, else with the next read.
     """
     w = as_tensor("embedding", weight)
     if w.ndim != 2:
