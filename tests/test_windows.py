@@ -255,3 +255,49 @@ def test_scans(tight: wt.Device, t: wt.Tensor, x: Array) -> None:
 def test_explain_names_the_parts(t: wt.Tensor) -> None:
     assert "parts" in wt.explain(t + 1)
     assert "parts" not in wt.explain(t[0] + 1)
+
+
+def test_places_that_are_data(tight: wt.Device, t: wt.Tensor, x: Array) -> None:
+    rng = np.random.default_rng(1)
+    rows, flat = rng.integers(-300, 300, 1000), rng.integers(0, x.size, 5000)
+
+    def on(a: Any) -> wt.Tensor:
+        return wt.asarray(a, device=tight)
+
+    check(t[on(rows)], x[rows])
+    check((t + 1)[on(rows[:9])] * 2, (x[rows[:9]] + np.float32(1)) * 2)
+    check(wt.take(t.T[::-1], on(flat)), x.T[::-1].ravel()[flat])
+    check((t > 0)[on(rows)], (x > 0)[rows])
+    mask = x > 0.5
+    check(t[on(mask)], x[mask])
+    for key, v in ((rows, np.float32(3)), (rows[:100], x[:100]), (mask, np.float32(2))):
+        u, y = t * 1, x.copy()
+        u[on(key)] = on(v)
+        y[key] = v
+        check(u, y)
+    u, y = t * 1, x.copy()
+    wt.put(u, on(flat), t.reshape(-1)[:5000])
+    np.put(y, flat, x.ravel()[:5000])
+    check(u, y)
+    with pytest.raises(IndexError, match="index 300 is out of bounds for axis 0 with size 300"):
+        t[on([300])].numpy()
+
+
+def test_folds_into_places_that_are_data(tight: wt.Device, t: wt.Tensor, x: Array) -> None:
+    rng = np.random.default_rng(1)
+    ids, rows = rng.integers(0, 40_000, 9000), rng.integers(0, 300, 100)
+    v = rng.integers(0, 9, 9000).astype("float32")
+    exact = np.bincount(ids, v, 40_000)
+    for dtype in ("int32", "float32"):
+        made = wt.segment_sum(wt.asarray(v.astype(dtype), device=tight), ids, 40_000)
+        np.testing.assert_array_equal(made.numpy(), exact)
+    whole, seven = np.round(x * 8), rng.permutation(300) % 7
+    e = np.zeros((7, 501), "float32")
+    np.add.at(e, seven, whole)
+    check(wt.segment_sum(wt.round(t * 8), seven, 7), e)
+    y = whole.copy()
+    np.maximum.at(y, rows, whole[:100])
+    np.maximum.at(u := wt.round(t * 8), rows, wt.round(t * 8)[:100])
+    check(u, y)
+    with pytest.raises(wt.UnsupportedError, match="split the tensor"):
+        wt.segment_sum(wt.ones((150_000, 40), device=tight), np.zeros(150_000, int), 1).numpy()

@@ -71,7 +71,7 @@ void SpaceCode::define(int value, const Layout& layout, const std::string& name)
   defined_.push_back({{value, layout}, name});
 }
 
-std::string SpaceCode::index(const Access& a, const std::string& lane) {
+std::string SpaceCode::walk(const Access& a, const std::string& lane) {
   std::string s;
   for (int d = 0; d < shape_.size(); ++d) {
     int64_t stride = a.layout.strides[d];
@@ -81,6 +81,11 @@ std::string SpaceCode::index(const Access& a, const std::string& lane) {
     if (stride != 1) c += " * " + k_.params.add("stride", static_cast<uint32_t>(stride));
     s += (s.empty() ? "" : " + ") + c;
   }
+  return s;
+}
+
+std::string SpaceCode::index(const Access& a, const std::string& lane) {
+  std::string s = walk(a, lane);
   if (k_.windowed && a.binding >= 0) {
     s += (s.empty() ? "" : " + ") + k_.params.add_patched("offset", Patch::window, a.binding,
                                                           static_cast<uint32_t>(a.layout.offset));

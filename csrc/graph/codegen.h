@@ -112,7 +112,20 @@ class SpaceCode {
   std::string emit_load(Access& a);
   std::string emit_iota(Access& a);
   std::string emit_random(Access& a);
+  std::string walk(const Access& a, const std::string& lane);
   std::string index(const Access& a, const std::string& lane = "");
+  /// A range of a buffer that is too large to be bound whole, for places that are data: element i
+  /// of the access is in it if i - begin is below count, and then at i - begin + shift of the
+  /// binding.
+  struct Slice {
+    int binding;
+    std::string begin, count, shift;
+  };
+  /// None where one binding holds all that the access reaches.
+  std::vector<Slice> slices(const Access& a, rt::Access how);
+  std::string start_of(const Access& a, const std::vector<Slice>& slices);
+  std::string load_gathered(const Access& a, const std::vector<Slice>& slices,
+                            const std::string& place);
   Reach reach(const Access& a, const Part& part) const;
   /// Whether it is made of its index: no memory is read.
   bool is_computed(const Access& a) const;
@@ -162,6 +175,8 @@ class KernelCode {
   void bind_operand(int value, bool vec4, std::optional<Reach> reach = std::nullopt);
   /// What indices out of range are recorded in, as `faults`.
   void bind_faults(int value);
+  /// A binding of its own for a part of a value, found by its number alone.
+  int bind_slice(int value, rt::Access access, const Reach& reach);
   /// From now on the binding's elements are atomic.
   void set_atomic(int binding) { bindings_[static_cast<size_t>(binding)].atomic = true; }
   void want_vec4(int value, bool possible);

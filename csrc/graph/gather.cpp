@@ -48,12 +48,12 @@ std::string SpaceCode::emit_gather(int value, const Layout& layout) {
   size_t i = 0;
   while (accesses_[i].value != source || !accesses_[i].span || !(originals_[i] == base)) ++i;
   Access& a = accesses_[i];
-  a.binding = k_.windowed ? k_.bind_window(source, rt::Access::read, reach(a, part_))
-                          : k_.bind(source, rt::Access::read);
-  std::string name = KernelCode::name_of(a.binding), start = let(index(a));
-  bool vec4 = k_.vec4(source);
-  auto load = [&](const std::string& at) { return load_element(k_, name, n.dtype, vec4, let(at)); };
-  if (width_ == 1) return let(load(start + " + " + position));
+  std::vector<Slice> parts = slices(a, rt::Access::read);
+  if (parts.empty())
+    a.binding = k_.windowed ? k_.bind_window(source, rt::Access::read, reach(a, part_))
+                            : k_.bind(source, rt::Access::read);
+  std::string start = let(start_of(a, parts));
+  if (width_ == 1) return let(load_gathered(a, parts, start + " + " + position));
   int dim = lane_dim(lane_axis_);
   int64_t stride = dim < 0 ? 0 : a.layout.strides[dim];
   std::string step = stride ? k_.params.add("stride", static_cast<uint32_t>(stride)) : "";
@@ -61,28 +61,81 @@ std::string SpaceCode::emit_gather(int value, const Layout& layout) {
   for (int j = 0; j < 4; ++j) {
     std::string at = start + " + " + position + "[" + std::to_string(j) + "]";
     if (stride && j) at += " + " + std::to_string(j) + "u * " + step;
-    lanes += (j ? ", " : "") + load(at);
+    lanes += (j ? ", " : "") + load_gathered(a, parts, at);
   }
   return let(type(n.dtype) + "(" + lanes + ")");
+}
+
+std::vector<SpaceCode::Slice> SpaceCode::slices(const Access& a, rt::Access how) {
+  std::vector<Slice> out;
+  if (!k_.windowed) return out;
+  Reach all = reach(a, part_);
+  int64_t room = KernelCode::window_limit(k_.device) / info(k_.dtype_of(a.value)).size / 4 * 4;
+  if (all.count() <= room) return out;
+  for (int64_t first = all.first; first <= all.last; first += room) {
+    Reach part{first, std::min(all.last, first + room - 1)};
+    auto begin = static_cast<uint32_t>(first);
+    Slice s;
+    s.binding = k_.bind_slice(a.value, how, part);
+    s.begin = k_.params.add("begin", begin);
+    s.count = k_.params.add("count", static_cast<uint32_t>(part.count()));
+    s.shift = k_.params.add_patched("shift", Patch::window, s.binding, begin);
+    out.push_back(s);
+  }
+  return out;
+}
+
+// Where the access starts, before data moves it: in its binding, or among its slices.
+std::string SpaceCode::start_of(const Access& a, const std::vector<Slice>& slices) {
+  if (slices.empty()) return index(a);
+  std::string s = walk(a, "");
+  return (s.empty() ? "" : s + " + ") +
+         k_.params.add("offset", static_cast<uint32_t>(a.layout.offset));
+}
+
+// One element, scalar.
+std::string SpaceCode::load_gathered(const Access& a, const std::vector<Slice>& slices,
+                                     const std::string& place) {
+  DType t = k_.dtype_of(a.value);
+  std::string i = let(place);
+  if (slices.empty())
+    return load_element(k_, KernelCode::name_of(a.binding), t, k_.vec4(a.value), i);
+  std::string v;
+  for (const Slice& s : slices) {
+    std::string inside = let(i + " - " + s.begin + " < " + s.count);
+    std::string at = let("select(0u, " + i + " - " + s.begin + ", " + inside + ") + " + s.shift);
+    std::string e = load_element(k_, KernelCode::name_of(s.binding), t, false, at);
+    v = let(v.empty() ? e : "select(" + v + ", " + e + ", " + inside + ")");
+  }
+  return v;
 }
 
 void SpaceCode::emit_scatter(int value, const std::string& name, const std::string& position) {
   constexpr const char* functions[] = {"", "atomicAdd", "atomicMax", "atomicMin"};
   const Node& n = *k_.g.node_of(value);
-  size_t i = 0;
-  while (accesses_[i].value != value || !accesses_[i].write) ++i;
-  Access& a = accesses_[i];
-  std::string out = write_binding(a), at = let(index(a) + " + " + position);
+  size_t found = 0;
+  while (accesses_[found].value != value || !accesses_[found].write) ++found;
+  Access& a = accesses_[found];
+  std::vector<Slice> parts = slices(a, rt::Access::read_write);
+  if (parts.empty()) write_binding(a);
+  std::string i = let(start_of(a, parts) + " + " + position);
   std::string last = k_.params.add("last", static_cast<uint32_t>(n.step));
-  std::string place = out + "[" + at + "]";
-  body_ += "  if (" + position + " <= " + last + ") { ";
-  if (n.scatter == ScatterOp::store) {
-    body_ += place + " = " + name + "; }\n";
-  } else {
-    k_.set_atomic(a.binding);
-    body_ +=
-        std::string(functions[static_cast<int>(n.scatter)]) + "(&" + place + ", " + name + "); }\n";
-  }
+  std::string known = let(position + " <= " + last);
+  auto put = [&](int binding, const std::string& at, const std::string& condition) {
+    std::string place = KernelCode::name_of(binding) + "[" + at + "]";
+    body_ += "  if (" + condition + ") { ";
+    if (n.scatter == ScatterOp::store) {
+      body_ += place + " = " + name + "; }\n";
+    } else {
+      k_.set_atomic(binding);
+      body_ += std::string(functions[static_cast<int>(n.scatter)]) + "(&" + place + ", " + name +
+               "); }\n";
+    }
+  };
+  if (parts.empty()) put(a.binding, i, known);
+  for (const Slice& s : parts)
+    put(s.binding, i + " - " + s.begin + " + " + s.shift,
+        known + " && " + i + " - " + s.begin + " < " + s.count);
 }
 
 }  // namespace wgt::graph

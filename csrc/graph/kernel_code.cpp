@@ -89,6 +89,11 @@ void KernelCode::bind_operand(int value, bool vec4, std::optional<Reach> reach) 
   bindings_.push_back({value, rt::Access::read, -1, true, vec4, reach});
 }
 
+int KernelCode::bind_slice(int value, rt::Access access, const Reach& reach) {
+  bindings_.push_back({value, access, -1, true, false, reach});
+  return static_cast<int>(bindings_.size()) - 1;
+}
+
 void KernelCode::bind_faults(int value) {
   if (binding(value)) return;
   Binding b{value, rt::Access::read_write, -1, false, false};
@@ -186,7 +191,7 @@ void KernelCode::finish(Step& step, const std::string& label, std::string source
     step.buffers.push_back(b.value);
     if (windowed) step.windows.push_back({b.reach.value_or(Reach{}), info(dtype_of(b.value)).size});
   }
-  if (bindings_.size() > device.limits().max_storage_buffers)
+  if (bindings_.size() > std::min<size_t>(device.limits().max_storage_buffers, kMaxBuffers))
     raise(ErrorKind::unsupported, "[" + label + "] reads too many parts of large buffers");
   desc.param_bytes = static_cast<uint32_t>(params.words.size() * 4);
   desc.immediates = device.use_immediates(desc.param_bytes);

@@ -1,4 +1,6 @@
 // Folds of rows in order of the segments that they belong to: by blocks, level upon level.
+#include <algorithm>
+
 #include "graph/accumulator.h"
 #include "kernels/template.h"
 
@@ -21,9 +23,6 @@ class SegmentsLowering {
         elements_(node_->inputs[1]->shape[1]) {}
 
   void run() {
-    if (c_.windowed(gi_))
-      raise(ErrorKind::unsupported,
-            "[segments] a buffer is above this adapter's largest binding: split the tensor");
     Rows from{-1, -1, node_->inputs[1]->shape[0]};
     for (bool first = true;; first = false) {
       bool last = from.count <= kBlock;
@@ -81,6 +80,11 @@ class SegmentsLowering {
     in.collect(values_.value, values_.layout);
     in.collect(rows_.value, rows_.layout);
     in.collapse({"r", "o"}, {0, 1, 2});
+    if (k.windowed) {
+      Part all{{0, node_->inputs[1]->shape[0]}, {0, elements_}};
+      check_binding(in.widest(all));
+      in.restrict_to(all);
+    }
     int base = c_.g.nodes[static_cast<size_t>(id_)].operands[0].value;
     StepOutput out = step_output(c_.g, id_);
     out.in_place = base_to_write(c_, gi_, id_, in.reads(base), true);
@@ -99,16 +103,39 @@ class SegmentsLowering {
   std::string read_rows(KernelCode& k, const Accumulator& acc, const Rows& from) {
     std::string elements = k.params.add("elements", static_cast<uint32_t>(elements_));
     return "fn load(r: u32, o: u32) -> " + acc.type(1) + " {\n  return " +
-           bind(k, from.values, node_->dtype, false) + "[r * " + elements +
+           bind(k, from.values, node_->dtype, from.count * elements_, false) + "[r * " + elements +
            " + o];\n}\nfn segment_of(r: u32, o: u32) -> u32 {\n  return " +
-           bind(k, from.segments, DType::uint32, false) + "[r];\n}\n";
+           bind(k, from.segments, DType::uint32, from.count, false) + "[r];\n}\n";
   }
 
   std::string write_result(KernelCode& k, const Accumulator& acc) {
-    std::string out = KernelCode::name_of(k.bind(id_, rt::Access::read_write));
     std::string elements = k.params.add("elements", static_cast<uint32_t>(elements_));
-    return "fn finish(segment: u32, o: u32, v: " + acc.type(1) + ") {\n  let at = segment * " +
-           elements + " + o;\n  " + out + "[at] = " + acc.combine(1) + "(" + out + "[at], v);\n}\n";
+    std::string s = "fn finish(segment: u32, o: u32, v: " + acc.type(1) +
+                    ") {\n  let at = segment * " + elements + " + o;\n";
+    auto put = [&](int binding, const std::string& at) {
+      std::string place = KernelCode::name_of(binding) + "[" + at + "]";
+      return place + " = " + acc.combine(1) + "(" + place + ", v);";
+    };
+    if (!k.windowed) return s + "  " + put(k.bind(id_, rt::Access::read_write), "at") + "\n}\n";
+    int64_t room = KernelCode::window_limit(c_.device) / info(node_->dtype).size;
+    for (int64_t first = 0; first < numel(node_->shape); first += room) {
+      Reach part{first, std::min(numel(node_->shape), first + room) - 1};
+      int binding = k.bind_slice(id_, rt::Access::read_write, part);
+      auto begin = static_cast<uint32_t>(first);
+      std::string i = "at - " + k.params.add("begin", begin);
+      std::string count = k.params.add("count", static_cast<uint32_t>(part.count()));
+      std::string shift = k.params.add_patched("shift", Patch::window, binding, begin);
+      s += "  if (" + i + " < " + count + ") { " + put(binding, i + " + " + shift) + " }\n";
+    }
+    return s + "}\n";
+  }
+
+  void check_binding(int64_t bytes) const {
+    int64_t limit = KernelCode::window_limit(c_.device);
+    if (bytes > limit)
+      raise(ErrorKind::unsupported, "[segments] one step reaches " + std::to_string(bytes) +
+                                        " bytes of a buffer, and this adapter binds " +
+                                        std::to_string(limit) + " at most: split the tensor");
   }
 
   std::string keep_rows(KernelCode& k, const Accumulator& acc, const Rows& to, Step& step) {
@@ -118,14 +145,17 @@ class SegmentsLowering {
                                            static_cast<uint64_t>(info(node_->dtype).size)});
     step.outputs.push_back({to.segments, count * sizeof(uint32_t)});
     return "fn keep(row: u32, o: u32, segment: u32, v: " + acc.type(1) + ") {\n  " +
-           bind(k, to.values, node_->dtype, true) + "[row * " + elements +
-           " + o] = v;\n  if (o == 0u) { " + bind(k, to.segments, DType::uint32, true) +
+           bind(k, to.values, node_->dtype, to.count * elements_, true) + "[row * " + elements +
+           " + o] = v;\n  if (o == 0u) { " + bind(k, to.segments, DType::uint32, to.count, true) +
            "[row] = segment; }\n}\n";
   }
 
-  std::string bind(KernelCode& k, int v, DType t, bool write) const {
+  std::string bind(KernelCode& k, int v, DType t, int64_t count, bool write) const {
     k.scratch_types.push_back({v, t});
-    return KernelCode::name_of(k.bind(v, write ? rt::Access::read_write : rt::Access::read));
+    rt::Access access = write ? rt::Access::read_write : rt::Access::read;
+    if (!k.windowed) return KernelCode::name_of(k.bind(v, access));
+    check_binding(count * info(t).size);
+    return KernelCode::name_of(k.bind_window(v, access, {0, count - 1}));
   }
 
   LowerContext& c_;

@@ -121,7 +121,7 @@ Reach SpaceCode::reach(const Access& a, const Part& part) const {
 int64_t SpaceCode::widest(const Part& part) const {
   int64_t most = 0;
   for (const Access& a : accesses_)
-    if (!is_computed(a))
+    if (!is_computed(a) && !a.span)  // what data moves is cut by itself: see slices()
       most = std::max(most, reach(a, part).count() * info(k_.dtype_of(a.value)).size);
   return most;
 }
