@@ -268,7 +268,7 @@ def test_places_that_are_data(tight: wt.Device, t: wt.Tensor, x: Array) -> None:
     check((t + 1)[on(rows[:9])] * 2, (x[rows[:9]] + np.float32(1)) * 2)
     check(wt.take(t.T[::-1], on(flat)), x.T[::-1].ravel()[flat])
     check((t > 0)[on(rows)], (x > 0)[rows])
-    mask = x > 0.5
+    mask = x > 1.6
     check(t[on(mask)], x[mask])
     for key, v in ((rows, np.float32(3)), (rows[:100], x[:100]), (mask, np.float32(2))):
         u, y = t * 1, x.copy()

@@ -10,6 +10,7 @@ from wgtensor import _core
 from wgtensor._arrays import ArrayLike, as_tensor
 from wgtensor._core import DTypeError, ShapeError, Tensor
 from wgtensor._dtypes import isdtype
+from wgtensor._elementwise import clip
 from wgtensor._functions import astype, full
 from wgtensor._generated import where as _select
 from wgtensor._indexing import take
@@ -18,6 +19,7 @@ from wgtensor._reductions import max as _max
 from wgtensor._reductions import min as _min
 from wgtensor._reductions import sum as _sum
 from wgtensor._scattering import segment_sum
+from wgtensor._searching import searchsorted
 
 
 def bincount(
@@ -133,13 +135,7 @@ def _binned(t: Tensor, edges: np.ndarray[Any, Any], weights: Tensor | None) -> T
         last = float(edges[-1])
     table = as_tensor("histogram", edges, t.device)._astype(t.dtype)
     inside = (t >= take(table, [0])) & (t <= last)
-    place = full(t.shape, 0, dtype="int32", device=t.device)
-    step = 1 << max(n - 1, 1).bit_length()
-    while step := step // 2:  # the last edge that is not above the element
-        further = place + step
-        known = further < n
-        edge = _core.take(table, _select(known, further, 0), 0, "trusted", "histogram")
-        place = _select(known & (t >= edge), further, place)
+    place = clip(searchsorted(table, t, side="right") - 1, 0, n - 1)
     one = _select(inside, 1 if weights is None else weights, 0)
     counted = astype(one, "int32") if weights is None else one
     return _core.accumulate(
