@@ -12,6 +12,7 @@ import pytest
 
 import wgtensor as wt
 from helpers import random_array, setting
+from wgtensor import nn, optim
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
@@ -44,6 +45,30 @@ def test_a_training_loop(rng: np.random.Generator) -> None:
         loss = (h * h).mean()
         w -= x.T @ h * 1e-6
         b -= h.sum(axis=0) * 1e-6
+        if i % 10 == 0:
+            loss.item()
+        seen.append((wt.stats()["pipelines"], wt.stats()["plans"]))
+
+    assert growth(turn, 100, 1000) < 2
+    assert seen[-1] == seen[130]
+
+
+@linux
+def test_a_training_with_modules() -> None:
+    model = nn.Sequential(nn.Linear(16, 12), nn.Dropout(0.1), nn.LayerNorm(12), nn.Linear(12, 4))
+    optimizer = optim.AdamW(model.parameters())
+    schedule = optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (step + 1))
+    x = wt.random.normal((32, 16)).eval()
+    y = wt.random.randint(4, shape=32).eval()
+    seen: list[tuple[int, int]] = []
+
+    def turn(i: int) -> None:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
         if i % 10 == 0:
             loss.item()
         seen.append((wt.stats()["pipelines"], wt.stats()["plans"]))
