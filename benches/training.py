@@ -1,0 +1,212 @@
+"""Time of training steps, beside PyTorch where it is installed.
+
+python benches/training.py [--steps N] [--json FILE]
+
+Each step is forward, backward and an AdamW update on data that is on the device already, with no
+read in between; a row is the median of five rounds, per step. `jit` is the same step recorded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import wgtensor as wt
+from wgtensor import nn, optim
+
+ROUNDS = 5
+MLPS = {
+    "mlp 784-512-10, batch 128": (784, 512, 10, 128),
+    "mlp 1024-4096-1024, batch 1024": (1024, 4096, 1024, 1024),
+}
+GPT = {"layers": 4, "width": 128, "heads": 4, "context": 64, "batch": 32, "tokens": 96}
+
+
+def data(shape: tuple[int, ...], classes: int, size: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return rng.standard_normal(shape, dtype=np.float32), rng.integers(
+        0, classes, size, dtype=np.int32
+    )
+
+
+def tokens() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    text = rng.integers(0, GPT["tokens"], (GPT["batch"], GPT["context"] + 1), dtype=np.int32)
+    return np.ascontiguousarray(text[:, :-1]), np.ascontiguousarray(text[:, 1:]).reshape(-1)
+
+
+class Block(nn.Module):
+    """A layer of a decoder: attention to earlier places, then two linear maps."""
+
+    def __init__(self, lib: Any, functional: Any, width: int, heads: int) -> None:
+        super().__init__()
+        self.f, self.heads = functional, heads
+        self.norm1, self.norm2 = lib.LayerNorm(width), lib.LayerNorm(width)
+        self.qkv, self.out = lib.Linear(width, 3 * width), lib.Linear(width, width)
+        self.up, self.down = lib.Linear(width, 4 * width), lib.Linear(4 * width, width)
+
+    def forward(self, x: Any, mask: Any) -> Any:
+        b, t, c = x.shape
+        parts = self.qkv(self.norm1(x)).reshape((b, t, 3, self.heads, c // self.heads))
+        q, k, v = (parts[:, :, i] for i in range(3))
+        q, k, v = (p.swapaxes(1, 2) for p in (q, k, v))
+        scores = (q @ k.swapaxes(-1, -2)) * (c // self.heads) ** -0.5 + mask
+        y = self.f.softmax(scores, -1) @ v
+        x = x + self.out(y.swapaxes(1, 2).reshape((b, t, c)))
+        return x + self.down(self.f.gelu(self.up(self.norm2(x))))
+
+
+def ours(name: str) -> tuple[Callable[[], Any], Callable[[], None]]:
+    """A step, and how to wait for it."""
+    wt.random.manual_seed(0)
+    if name in MLPS:
+        i, h, o, batch = MLPS[name]
+        x, y = (wt.asarray(a) for a in data((batch, i), o, batch))
+        net: nn.Module = nn.Sequential(nn.Linear(i, h), nn.ReLU(), nn.Linear(h, o))
+        forward = lambda: net(x)  # noqa: E731
+    else:
+        x, y = (wt.asarray(a) for a in tokens())
+        net, forward = gpt(nn, nn.functional, x, wt.asarray(causal()), wt.arange(GPT["context"]))
+    optimizer = optim.AdamW(net.parameters(), lr=1e-3)
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(forward(), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step, wt.synchronize
+
+
+def causal() -> np.ndarray:
+    n = GPT["context"]
+    return np.where(np.tri(n, dtype=bool), np.float32(0), np.float32(-1e9)).astype(np.float32)
+
+
+def gpt(lib: Any, functional: Any, x: Any, mask: Any, places: Any) -> tuple[Any, Callable[[], Any]]:
+    width = GPT["width"]
+    base = lib.Module
+    block = (
+        Block
+        if lib is nn
+        else type("Block", (base,), {"__init__": _torch_init, "forward": Block.forward})
+    )
+    net = lib.ModuleList(
+        [lib.Embedding(GPT["tokens"], width), lib.Embedding(GPT["context"], width)]
+    )
+    blocks = [block(lib, functional, width, GPT["heads"]) for _ in range(GPT["layers"])]
+    net.extend([*blocks, lib.LayerNorm(width), lib.Linear(width, GPT["tokens"])])
+
+    def forward() -> Any:
+        h = net[0](x) + net[1](places)
+        for b in blocks:
+            h = b(h, mask)
+        return net[-1](net[-2](h)).reshape((-1, GPT["tokens"]))
+
+    return net, forward
+
+
+def _torch_init(self: Any, lib: Any, functional: Any, width: int, heads: int) -> None:
+    lib.Module.__init__(self)
+    self.f, self.heads = functional, heads
+    self.norm1, self.norm2 = lib.LayerNorm(width), lib.LayerNorm(width)
+    self.qkv, self.out = lib.Linear(width, 3 * width), lib.Linear(width, width)
+    self.up, self.down = lib.Linear(width, 4 * width), lib.Linear(4 * width, width)
+
+
+def theirs(torch: Any, name: str) -> tuple[Callable[[], Any], Callable[[], None]]:
+    torch.manual_seed(0)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    tnn = torch.nn
+    if name in MLPS:
+        i, h, o, batch = MLPS[name]
+        a, b = data((batch, i), o, batch)
+        x, y = torch.from_numpy(a).to(device), torch.from_numpy(b).long().to(device)
+        net = tnn.Sequential(tnn.Linear(i, h), tnn.ReLU(), tnn.Linear(h, o)).to(device)
+        forward = lambda: net(x)  # noqa: E731
+    else:
+        a, b = tokens()
+        x, y = torch.from_numpy(a).to(device), torch.from_numpy(b).long().to(device)
+        mask = torch.from_numpy(causal()).to(device)
+        net, forward = gpt(
+            tnn, tnn.functional, x, mask, torch.arange(GPT["context"], device=device)
+        )
+        net.to(device)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        loss = tnn.functional.cross_entropy(forward(), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step, torch.cuda.synchronize if device == "cuda" else lambda: None
+
+
+def milliseconds(step: Callable[[], Any], wait: Callable[[], None], steps: int) -> list[float]:
+    for _ in range(5):
+        step()
+    wait()
+    rounds = []
+    for _ in range(ROUNDS):
+        begin = time.perf_counter()
+        for _ in range(steps):
+            step()
+        wait()
+        rounds.append((time.perf_counter() - begin) / steps * 1e3)
+    return rounds
+
+
+def counts(step: Callable[[], Any]) -> dict[str, float]:
+    """Of one step: kernels, submissions, and bytes that were read back."""
+    before = wt.stats()
+    for _ in range(10):
+        step()
+    wt.synchronize()
+    after = wt.stats()
+    return {k: (after[k] - before[k]) / 10 for k in ("dispatches", "submits", "bytes_read")}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--json", default="")
+    options = parser.parse_args()
+    try:
+        import torch
+    except ImportError:
+        torch = None
+    print(f"{wt.default_device()!r}, wgtensor {wt.__version__}", end="")
+    print(f", PyTorch {torch.__version__}" if torch else "")
+    results: dict[str, Any] = {}
+    for name in [*MLPS, "character GPT"]:
+        row: dict[str, Any] = {}
+        step, wait = ours(name)
+        row["eager"] = milliseconds(step, wait, options.steps)
+        row["counts"] = counts(step)
+        recorded = wt.jit(step)
+        row["jit"] = milliseconds(recorded, wait, options.steps)
+        row["jit counts"] = counts(recorded)
+        loss = float(recorded().item())
+        if torch:
+            row["PyTorch"] = milliseconds(*theirs(torch, name), options.steps)
+        results[name] = row
+        medians = {k: statistics.median(v) for k, v in row.items() if isinstance(v, list)}
+        shown = ", ".join(f"{k} {v:.3f} ms" for k, v in medians.items())
+        print(f"{name}: {shown}; a step {row['counts']}, jit {row['jit counts']}; loss {loss:.4f}")
+    if options.json:
+        Path(options.json).write_text(json.dumps(results, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
