@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kDigits = 256;            // a pass sorts by 8 bits
 constexpr int64_t kShort = 256;             // elements of rows that are sorted by counting
-constexpr int64_t kShortSoftware = 64;      // a software driver's lanes count one after the other
+constexpr int64_t kShortSoftware = 256;     // the same where a lane counts after the other
 constexpr int64_t kSerialChunk = 32768;     // llvmpipe ends loops after 65,535 turns
 constexpr int64_t kSerialParts = 128;       // of a row, if they have kDigits elements
 constexpr int64_t kSerialLines = 64;        // parts of a row that one lane sums

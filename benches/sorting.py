@@ -1,0 +1,193 @@
+"""Sorting, scans and what is made of them: wgtensor beside NumPy and, on CUDA, PyTorch.
+
+python benches/sorting.py [--size N] [--large N] [--repeats R] [--rows A,B]
+
+A sample is the wall time of one call and the wait for its result; medians count. Results are
+checked against NumPy. "x NAME" is wgtensor's speed over that library's: above 1, it is faster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import wgtensor as wt
+
+try:
+    import torch
+
+    CUDA = torch.cuda.is_available()
+except ImportError:
+    CUDA = False
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Row:
+    """The same work in each library; `same` compares a result with NumPy's."""
+
+    name: str
+    data: Callable[[np.random.Generator, int], Array]
+    wgtensor: Callable[[Any], Any]
+    numpy: Callable[[Array], Any]
+    torch: Callable[[Any], Any] | None
+    large: bool = False
+
+
+def integers(rng: np.random.Generator, n: int) -> Array:
+    return rng.integers(-(2**31), 2**31, n, dtype=np.int32)
+
+
+def floats(rng: np.random.Generator, n: int) -> Array:
+    a = rng.standard_normal(n, dtype=np.float32)
+    a[rng.random(n) < 0.01] = np.nan
+    return a
+
+
+def mask(rng: np.random.Generator, n: int) -> Array:
+    return rng.random(n) < 0.5
+
+
+def few(rng: np.random.Generator, n: int) -> Array:
+    return rng.integers(0, 100_000, n, dtype=np.int32)
+
+
+def summands(rng: np.random.Generator, n: int) -> Array:
+    return rng.integers(-100, 100, n, dtype=np.int32)
+
+
+def rows_of(length: int) -> Callable[[np.random.Generator, int], Array]:
+    return lambda rng, n: floats(rng, n // length * length).reshape(-1, length)
+
+
+def stable(x: Any) -> Any:
+    return torch.sort(x, stable=True)
+
+
+ROWS = [
+    Row("sort int32", integers, wt.sort, lambda a: np.sort(a, kind="stable"), stable),
+    Row(
+        "argsort int32",
+        integers,
+        wt.argsort,
+        lambda a: np.argsort(a, kind="stable"),
+        lambda x: stable(x)[1],
+    ),
+    Row("sort float32 NaN", floats, wt.sort, lambda a: np.sort(a, kind="stable"), stable),
+    Row(
+        "argsort float32 NaN",
+        floats,
+        wt.argsort,
+        lambda a: np.argsort(a, kind="stable"),
+        lambda x: stable(x)[1],
+    ),
+    Row("sort rows of 100", rows_of(100), wt.sort, lambda a: np.sort(a, -1), stable),
+    Row("sort rows of 1000", rows_of(1000), wt.sort, lambda a: np.sort(a, -1), stable),
+    Row("sort rows of 20000", rows_of(20_000), wt.sort, lambda a: np.sort(a, -1), stable),
+    Row(
+        "topk 10",
+        floats,
+        lambda x: wt.topk(x, 10)[0],
+        lambda a: np.sort(a[~np.isnan(a)])[:-11:-1],
+        lambda x: torch.topk(torch.nan_to_num(x, nan=float("-inf")), 10)[0],
+    ),
+    Row(
+        "cumulative_sum int32",
+        summands,
+        wt.cumulative_sum,
+        lambda a: np.cumsum(a, dtype=np.int32),
+        lambda x: torch.cumsum(x, 0, dtype=torch.int32),
+    ),
+    Row(
+        "cumulative_sum int32, large",
+        summands,
+        wt.cumulative_sum,
+        lambda a: np.cumsum(a, dtype=np.int32),
+        lambda x: torch.cumsum(x, 0, dtype=torch.int32),
+        large=True,
+    ),
+    Row("nonzero bool", mask, wt.flatnonzero, np.flatnonzero, lambda x: torch.nonzero(x)),
+    Row(
+        "nonzero bool, large",
+        mask,
+        wt.flatnonzero,
+        np.flatnonzero,
+        lambda x: torch.nonzero(x),
+        large=True,
+    ),
+    Row("unique int32", few, wt.unique_values, np.unique, lambda x: torch.unique(x)),
+    Row(
+        "unique inverse",
+        few,
+        lambda x: wt.unique_inverse(x)[1],
+        lambda a: np.unique(a, return_inverse=True)[1],
+        lambda x: torch.unique(x, return_inverse=True)[1],
+    ),
+    Row(
+        "searchsorted",
+        few,
+        lambda x: wt.searchsorted(wt.arange(0, 100_000, 3), x),
+        lambda a: np.searchsorted(np.arange(0, 100_000, 3), a),
+        lambda x: torch.searchsorted(torch.arange(0, 100_000, 3, device=x.device), x.long()),
+    ),
+]
+
+
+def median_time(call: Callable[[], Any], wait: Callable[[Any], None], repeats: int) -> float:
+    """Seconds of one call and the wait for it, after one that compiles."""
+    times = []
+    for _ in range(repeats + 1):
+        begin = time.perf_counter()
+        wait(call())
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times[1:])
+
+
+def wait_wgtensor(result: Any) -> None:
+    wt.eval(result)
+    wt.synchronize()
+
+
+def measure(row: Row, n: int, repeats: int) -> str:
+    a = row.data(np.random.default_rng(1), n)
+    t = wt.asarray(a)
+    expected = row.numpy(a)
+    np.testing.assert_array_equal(row.wgtensor(t).numpy(), expected, err_msg=row.name)
+    times = {"wgtensor": median_time(lambda: row.wgtensor(t), wait_wgtensor, repeats)}
+    times["NumPy"] = median_time(lambda: row.numpy(a), lambda _: None, 1)
+    if CUDA and row.torch:
+        x = torch.from_numpy(a).cuda()
+        peer = row.torch
+        times["PyTorch"] = median_time(lambda: peer(x), lambda _: torch.cuda.synchronize(), repeats)
+    own = times["wgtensor"]
+    columns = [f"{name} {seconds * 1e3:9.3f} ms" for name, seconds in times.items()]
+    columns += [f"x {name} {s / own:6.2f}" for name, s in times.items() if name != "wgtensor"]
+    return f"{row.name:28} {n:>11,}  " + "  ".join(columns)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--size", type=int, default=1 << 24, help="elements")
+    parser.add_argument("--large", type=int, default=1 << 26, help="of the rows named large")
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--rows", default="", help="parts of names, separated by commas")
+    options = parser.parse_args()
+    wanted = [part for part in options.rows.split(",") if part]
+    print(f"wgtensor on {wt.default_device()}; PyTorch CUDA: {'yes' if CUDA else 'no'}")
+    for row in ROWS:
+        if wanted and not any(part in row.name for part in wanted):
+            continue
+        print(
+            measure(row, options.large if row.large else options.size, options.repeats), flush=True
+        )
+
+
+if __name__ == "__main__":
+    main()
