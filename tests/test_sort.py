@@ -163,3 +163,42 @@ def test_any_values(values: list[float], descending: bool, dtype: str) -> None:
     a = np.clip(a, -(2**31), 2**31 - 200).astype(dtype) if dtype == "int32" else np.array(a, dtype)
     if a.size:
         verify(a, wt.asarray(a), descending=descending)
+
+
+def test_methods(rng: np.random.Generator) -> None:
+    a = rng.integers(0, 50, (7, 300)).astype(np.int32)
+    t = wt.asarray(a)
+    check(t.argsort(), reference.argsort(a))
+    check(t.argsort(dim=0, descending=True), reference.argsort(a, 0, True))
+    check(t.argsort(axis=None), reference.argsort(a.reshape(-1)))
+    check(t.topk(3, dim=0)[0], reference.sort(a, 0, True)[:3])
+    check(t.nonzero()[1], np.nonzero(a)[1].astype(np.int32))
+    check(t.argpartition(4), reference.argsort(a))
+    view = t[2]
+    assert t.sort(axis=1) is None
+    check(t, np.sort(a, axis=1))
+    check(view, a[2])
+    check(t[0].searchsorted([3, 7]), np.searchsorted(np.sort(a[0]), [3, 7]).astype(np.int32))
+    t.partition(2, axis=0)
+    check(t, np.sort(np.sort(a, axis=1), axis=0))
+    with pytest.raises(TypeError, match="PyTorch"):
+        t.sort(dim=0)
+
+
+def test_gradients(rng: np.random.Generator) -> None:
+    """What goes into the elements that were chosen, wherever they stood."""
+    a = rng.permutation(600).astype(np.float32).reshape(2, 300)
+    weights = wt.arange(300, dtype="float32")
+    order = np.argsort(a, axis=-1)
+    expected = np.zeros_like(a)
+    np.put_along_axis(expected, order, np.arange(300, dtype=np.float32)[None], -1)
+    for take in (lambda x: wt.sort(x), lambda x: wt.partition(x, 5)):
+        x = wt.asarray(a).requires_grad_()
+        (take(x) * weights).sum().backward()
+        check(x.grad, expected)
+    x = wt.asarray(a).requires_grad_()
+    (wt.topk(x, 4, largest=False)[0] * weights[:4]).sum().backward()
+    check(x.grad, np.where(expected < 4, expected, 0))
+    x = wt.asarray(a).requires_grad_()
+    wt.median(x, axis=1).sum().backward()
+    check(x.grad, np.where((expected == 149) | (expected == 150), np.float32(0.5), 0))

@@ -92,6 +92,16 @@ for d in DTYPES:
             attempt(lambda: wt.argsort(x[..., ::-1], descending=descending) + 1)
     attempt(lambda: wt._core.argsort(tensor("int32", 9000), -1, False, 10))
 
+# Masks counted and placed, values with them; searches.
+for d in DTYPES:
+    for shape in [(9,), (70, 90), (20_000,)]:
+        x = tensor(d, *shape)
+        flat = x.reshape(-1)
+        attempt(lambda: wt._core.compact(x, [x, None])[0])
+        attempt(lambda: wt._core.compact(flat[1:] != flat[:-1], [flat[1:], None])[1] + 1)
+        for side in (0, 1, 2):
+            attempt(lambda: wt._core.search(flat, x, side, "search") + 1)
+
 # Products: tiles of every size, transposed, strided and offset operands, batches, epilogues.
 sizes = [1, 3, 4, 16, 33, 64, 130, 260]
 for m, n, k in itertools.product(sizes, sizes, [1, 4, 31, 64]):

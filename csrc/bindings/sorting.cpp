@@ -21,10 +21,14 @@ void init_sorting(py::module_& m) {
       py::arg("x"), py::arg("axis"), py::arg("descending"), py::arg("key_bits") = 0,
       "`key_bits`: the elements are integers from 0 to 2**key_bits - 1.");
   m.def(
-      "unpermuted",
-      [](Tensor x, Tensor order) {
-        return made(unlocked([&] { return unpermuted(x, order); }));
+      "top_places",
+      [](Tensor x, int64_t k, int64_t axis, bool largest) {
+        return made(unlocked([&] { return top_places(x, k, axis, largest); }));
       },
+      py::arg("x"), py::arg("k"), py::arg("axis"), py::arg("largest"));
+  m.def(
+      "unpermuted",
+      [](Tensor x, Tensor order) { return made(unlocked([&] { return unpermuted(x, order); })); },
       py::arg("x"), py::arg("order"), "The vector whose element order[i] is x[i].");
   m.def(
       "search",

@@ -150,6 +150,10 @@ Tensor sort(const Tensor& t, int64_t axis, bool descending = false);
 /// The same as int32 places. `key_bits`: the elements are integers from 0 to 2^key_bits - 1, which
 /// takes less work. Raises IndexError for no dimensions.
 Tensor argsort(const Tensor& t, int64_t axis, bool descending = false, int key_bits = 0);
+/// Places (int32) of the k greatest or least elements along an axis, in order; of equal ones the
+/// first come first, NaN last. Few of long rows are chosen without sorting all. Raises ValueError
+/// for another k than 0 to the axis's size.
+Tensor top_places(const Tensor& t, int64_t k, int64_t axis, bool largest);
 /// The vector whose element order[i] is t[i]: `order` has each place once. Of whole words.
 Tensor unpermuted(const Tensor& t, const Tensor& order);
 /// For each value how many elements of a sorted vector are less (left), less or equal (right), or

@@ -12,6 +12,7 @@ from wgtensor import _elementwise as e
 from wgtensor import _functions as f
 from wgtensor import _grids as g
 from wgtensor import _manipulation as m
+from wgtensor import _order_methods as o
 from wgtensor import _products as p
 from wgtensor import _reductions as r
 from wgtensor import autograd as a
@@ -435,6 +436,7 @@ _MEMBERS: dict[str, Any] = {
     **{name: _place(name) for name in ("argmax", "argmin")},
     **{name: _spread(name) for name in ("var", "std")},
     "logsumexp": _logsumexp,
+    **o.METHODS,
     "cumsum": _scan("cumsum", r.cumulative_sum),
     "cumprod": _scan("cumprod", r.cumulative_prod),
 }
