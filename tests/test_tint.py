@@ -68,6 +68,14 @@ for shape in [(64,), (7,), (6, 10)]:
     attempt(lambda: wt.random.randint(0, 9, shape).T + 1)
     attempt(lambda: wt.random.exponential(shape).sum(axis=0))
 
+for shape in [(3, 5), (4, 64), (2, 300), (2, 5000), (2, 9001), (1, 20_000)]:
+    for centred in (True, False):
+        t = wt.ones(shape).requires_grad_()
+        y = wt._core.normalize(t, centred, 1e-5)
+        attempt(lambda: y * 2 + 1)
+        y.backward(wt.ones(shape))
+        wt.explain(t.grad)
+
 for shape in [(5,), (8, 33), (2, 3, 4), (3, 5000), (1000, 3), (2, 70_000)]:
     for axis in range(-len(shape), 0):
         attempt(wt.softmax, tensor("float32", *shape), axis=axis)

@@ -13,11 +13,13 @@ from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor
 from wgtensor._core import DTypeError, ShapeError, Tensor
 from wgtensor._dtypes import float32, int32, to_dtype
 from wgtensor._functions import Shape
-from wgtensor._generated import log
+from wgtensor._generated import log, minimum, nextafter
 from wgtensor._indexing import take
-from wgtensor._manipulation import axis_of
+from wgtensor._manipulation import axis_of, stack
+from wgtensor._reductions import cumulative_sum
+from wgtensor._searching import searchsorted
 from wgtensor._sorting import argsort
-from wgtensor.random._distributions import _dims, bits, gumbel, randint
+from wgtensor.random._distributions import _dims, bits, gumbel, randint, uniform
 from wgtensor.random._generator import Generator
 
 
@@ -98,9 +100,9 @@ def multinomial(
 ) -> Tensor:
     """Indices drawn by weights p along the last axis: (n,) to (num_samples,), (m, n) to (m, ..).
 
-    Weights need not sum to 1. The places of the largest log(p) + Gumbel noise: num_samples of one
-    draw, or the first of as many, with replacement (Gumbel 1954; Vieira 2014). int32. Raises
-    ValueError for more draws than weights without replacement; what has weight 0 comes last there.
+    Weights need not sum to 1. Without replacement the places of the largest log(p) + Gumbel noise
+    (Gumbel 1954; Vieira 2014), those of weight 0 last; with it, random numbers looked up among the
+    running sums. int32. Raises ValueError for more draws than weights without replacement.
     """
     t = as_tensor("multinomial", p)
     if t.ndim not in (1, 2) or t.shape[-1] == 0:
@@ -111,10 +113,21 @@ def multinomial(
     k = operator.index(num_samples)
     if k < 0 or (not replacement and k > t.shape[-1]):
         raise ValueError(f"[multinomial] {k} draws of {t.shape[-1]} weights")
-    scores = log(t)
-    if not replacement:
-        noisy = scores + gumbel(t.shape, dtype=t.dtype, device=t.device, generator=generator)
-        return argsort(noisy, descending=True)[..., :k]._astype(int32)
-    each = (*t.shape[:-1], k, t.shape[-1])
-    noise = gumbel(each, dtype=t.dtype, device=t.device, generator=generator)
-    return (scores.expand_dims(-2) + noise).argmax(axis=-1)
+    if replacement:
+        return _with_replacement(t, k, generator)
+    noise = gumbel(t.shape, dtype=t.dtype, device=t.device, generator=generator)
+    return argsort(log(t) + noise, descending=True)[..., :k]._astype(int32)
+
+
+def _with_replacement(t: Tensor, k: int, generator: Generator | None) -> Tensor:
+    """Places of random shares of the sum among the running sums."""
+    sums = cumulative_sum(t, axis=-1)
+    total = sums[..., -1:]
+    shape = (*t.shape[:-1], k)
+    u = uniform(shape, dtype=t.dtype, device=t.device, generator=generator)
+    # Below the sum, also where the product is rounded up: so what has weight 0 is never found.
+    share = minimum(u * total, nextafter(total, 0))
+    if t.ndim == 1:
+        return searchsorted(sums, share, side="right")._astype(int32)
+    rows = [searchsorted(sums[i], share[i], side="right") for i in range(t.shape[0])]
+    return stack(rows)._astype(int32)
