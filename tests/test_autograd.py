@@ -665,6 +665,40 @@ def test_saved_tensors_are_freed_by_backward() -> None:
     assert live()[1] <= held  # the product and its exponential went, the gradient came
 
 
+@pytest.mark.parametrize("read", [False, True])
+def test_peak_memory_of_a_step(read: bool) -> None:
+    """No more than 1.25 times parameters, gradients, state and what is saved."""
+    result = run_counted(f"""
+size, layers = 256, 6
+rng = np.random.default_rng(0)
+x = wt.asarray(rng.standard_normal((size, size), dtype="float32"))
+weights = [
+    wt.asarray(rng.standard_normal((size, size), dtype="float32") * 0.06, requires_grad=True)
+    for _ in range(layers)
+]
+state = [wt.zeros(w.shape) for w in weights]
+for _ in range(3):
+    h = x
+    for w in weights:
+        h = wt.tanh(h @ w)
+    loss = (h * h).mean()
+    del h
+    if {read}:
+        loss.item()
+    loss.backward()
+    with wt.no_grad():
+        for i, w in enumerate(weights):
+            state[i] = state[i] * 0.9 + w.grad
+            w -= 0.01 * state[i]
+            w.grad = None
+    wt.eval(*weights, *state)
+    wt.synchronize()
+result["peak"] = wt.stats()["peak_bytes"]
+result["needed"] = (1 + 4 * layers) * size * size * 4
+""")
+    assert result["peak"] <= 1.25 * result["needed"], result
+
+
 def test_threads_share_leaves() -> None:
     x = leaf(1, 2)
 

@@ -226,6 +226,7 @@ struct LowerContext {
   rt::Device& device;
   Plan& plan;
   std::vector<std::vector<int>> dying;  // per group: values that nothing reads after it
+  std::vector<std::vector<int>> freed;  // the same, but other views of their buffers may be read
 
   bool dies(int group, int value) const;
   /// Whether a group reads or writes a buffer above the largest binding.

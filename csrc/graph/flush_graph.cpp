@@ -122,14 +122,31 @@ class Collector {
     }
   }
 
+  // Views of one buffer, which none of them may overwrite.
+  void find_freed() {
+    g_.leaf_frees.assign(g_.leaves.size(), false);
+    if (taken_) return;
+    std::vector<uint32_t> sharing(g_.leaves.size(), 0);
+    for (size_t i = 0; i < g_.leaves.size(); ++i)
+      if (!held(*g_.leaves[i])) ++sharing[static_cast<size_t>(g_.leaf_buffer[i])];
+    for (size_t i = 0; i < g_.leaves.size(); ++i) {
+      const Node& n = *g_.leaves[i];
+      uint32_t all = n.buffer->refs.load(std::memory_order_relaxed);
+      g_.leaf_frees[i] =
+          all > 1 && !held(n) && sharing[static_cast<size_t>(g_.leaf_buffer[i])] == all;
+    }
+  }
+
   void write_key() {
+    find_freed();
     auto& key = g_.key;
     key.push_back(word(settings().max_fusion) << 32 | g_.nodes.size());
     for (const FlushNode& f : g_.nodes) {
       const Node& n = *f.node;
       key.push_back(word(n.kind) | word(n.op) << 8 | word(n.reduce) << 24 | word(n.dtype) << 28 |
                     word(n.shape.size()) << 36 | word(n.arity) << 44 | word(f.root) << 48 |
-                    word(f.held) << 49 | word(n.logarithm | n.centred) << 50 | word(n.scatter) << 51);
+                    word(f.held) << 49 | word(n.logarithm | n.centred) << 50 |
+                    word(n.scatter) << 51);
       push_dims(key, n.shape);
       if (n.kind == NodeKind::reduce) key.push_back(n.axes);
       if (n.kind == NodeKind::random) key.push_back(n.stream);
@@ -156,7 +173,8 @@ class Collector {
       const Node& n = *g_.leaves[i];
       uint64_t place = word(n.layout.offset % 4) | (n.layout.offset == 0 ? 4u : 0u);
       key.push_back(word(n.dtype) | place << 8 | word(g_.leaf_dies[i]) << 12 |
-                    word(g_.leaf_buffer[i]) << 16 | word(n.shape.size()) << 48);
+                    word(g_.leaf_frees[i]) << 13 | word(g_.leaf_buffer[i]) << 16 |
+                    word(n.shape.size()) << 48);
       key.push_back(n.buffer->bytes);
       push_dims(key, n.shape);
       push_dims(key, n.layout.strides);

@@ -25,8 +25,9 @@ void check_sizes(const FlushGraph& g, const rt::Device& device, const Step& step
       check(g.leaf(v)->buffer->bytes, "an operand");
 }
 
-// Which values nothing reads after each group: their buffers are free for reuse or for taking over.
-std::vector<std::vector<int>> find_dying(const FlushGraph& g, const Fusion& f) {
+// Which values nothing reads after each group: their buffers are free for reuse or for taking over;
+// or, where `shared`, those that other views share, which are free when the last of them is.
+std::vector<std::vector<int>> find_dying(const FlushGraph& g, const Fusion& f, bool shared) {
   size_t nodes = g.nodes.size(), values = nodes + g.leaves.size();
   std::vector<int> last(values, -1);
   for (size_t i = 0; i < f.groups.size(); ++i)
@@ -40,7 +41,8 @@ std::vector<std::vector<int>> find_dying(const FlushGraph& g, const Fusion& f) {
   std::vector<std::vector<int>> dying(f.groups.size());
   for (size_t v = 0; v < values; ++v) {
     if (last[v] < 0 || kept[v]) continue;
-    bool dies = v < nodes ? !g.nodes[v].held && !g.nodes[v].root : g.leaf_dies[v - nodes];
+    bool dies = v >= nodes ? (shared ? g.leaf_frees : g.leaf_dies)[v - nodes]
+                           : !shared && !g.nodes[v].held && !g.nodes[v].root;
     if (dies) dying[static_cast<size_t>(last[v])].push_back(static_cast<int>(v));
   }
   return dying;
@@ -85,6 +87,7 @@ void lower(LowerContext& c, int gi) {
       lower_map(c, gi);
   }
   for (int v : c.dying[static_cast<size_t>(gi)]) steps.back().dies.push_back(v);
+  for (int v : c.freed[static_cast<size_t>(gi)]) steps.back().dies.push_back(v);
   for (size_t s = first; s < steps.size(); ++s) {
     steps[s].group = gi;
     if (steps[s].kernel && steps[s].windows.empty()) check_sizes(c.g, c.device, steps[s]);
@@ -134,7 +137,7 @@ std::shared_ptr<Plan> plan_with(const FlushGraph& g, rt::Device& device, int max
   plan->values = static_cast<int>(g.nodes.size() + g.leaves.size());
   plan->computed = f.materialized;
   plan->notes = f.notes;
-  LowerContext c{g, f, device, *plan, find_dying(g, f)};
+  LowerContext c{g, f, device, *plan, find_dying(g, f, false), find_dying(g, f, true)};
   for (size_t i = 0; i < f.groups.size(); ++i) {
     plan->results.push_back(f.groups[i].outputs);
     try {

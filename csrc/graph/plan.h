@@ -32,6 +32,7 @@ struct FlushGraph {
   std::vector<FlushNode> nodes;  // pending, views left out, oldest first
   std::vector<Node*> leaves;
   std::vector<bool> leaf_dies;   // nothing but this flush's nodes refers to the leaf
+  std::vector<bool> leaf_frees;  // so it is of all leaves that share its buffer: the last frees it
   std::vector<int> leaf_buffer;  // first leaf with the same buffer
   std::vector<Node*> views;      // pending views met on the way
   std::vector<uint64_t> key;
@@ -42,6 +43,7 @@ struct FlushGraph {
     nodes.clear();
     leaves.clear();
     leaf_dies.clear();
+    leaf_frees.clear();
     leaf_buffer.clear();
     views.clear();
     key.clear();
