@@ -154,6 +154,21 @@ def test_sorts_and_running_extrema_with_ties() -> None:
     assert slope(lambda x: wt.cumulative_max(x) * weights, 1, np.nan, 3, 2)[1:] == [1110, 0, 0]
 
 
+def test_orders_and_choices() -> None:
+    x = real(3, 5)
+    rows: dict[str, Make] = {
+        "topk": lambda x: wt.topk(x, 2, axis=1)[0],
+        "median": lambda x: wt.median(x, axis=1),
+        "quantile": lambda x: wt.quantile(x, [0.1, 0.6], axis=0),
+        "unique": lambda x: wt.unique_values(x),
+        "mask": lambda x: x[x > 0] * 2,
+        "segment_sum": lambda x: wt.segment_sum(x, wt.asarray([0, 1, 0]), 2),
+        "bincount": lambda x: wt.bincount(wt.asarray([0, 1, 1, 0, 2]), weights=x[0], minlength=4),
+    }
+    for name, make in rows.items():
+        assert wt.autograd.gradcheck(make, [x]), name
+
+
 def test_places_require_no_grad() -> None:
     x = real(3)
     for made in (x.argmax(), x.any(), x.count_nonzero() if hasattr(x, "count_nonzero") else x > 0):

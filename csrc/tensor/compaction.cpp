@@ -2,7 +2,8 @@
 #include <cstring>
 #include <limits>
 
-#include "tensor/tensor.h"
+#include "tensor/autograd.h"
+#include "tensor/gather.h"
 
 namespace wgt {
 
@@ -50,6 +51,8 @@ Tensor places(const Selection& s) {
 }
 
 Tensor elements(const Selection& s, const Tensor& t) {
+  if (s.count && autograd::recording(t))
+    return take(flat(t), places(s), 0, IndexMode::trusted, "compact");
   return s.count ? astype(compacted(s, flat(t).node()), t.dtype()) : none(t, t.dtype());
 }
 
