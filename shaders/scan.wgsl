@@ -28,10 +28,17 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     let stop = min(mine, base + {{64 * TR * 4 * RW}}u);
     var near = {{IDENTITY}};
     for (; base < stop; base += {{TR * 4 * RW}}u) {
+//% if STAGE == 1
+      // Order does not count for a total: neighbours read neighbours.
+      let r = base + lane * {{RW}}u;
+//% let STRIDE = TR * RW
+//% else
       let r = base + lane * {{4 * RW}}u;
+//% let STRIDE = RW
+//% end
 //% for j in 0..4
       var v{{j}} = {{IDENTITYV}};
-      if (live && r + {{j * RW}}u < mine) { v{{j}} = load(o, first + r + {{j * RW}}u); }
+      if (live && r + {{j * STRIDE}}u < mine) { v{{j}} = load(o, first + r + {{j * STRIDE}}u); }
 //% end
 //% for j in 0..4
 //% if RW == 4

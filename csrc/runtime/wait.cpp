@@ -11,7 +11,10 @@ namespace wgt::rt {
 
 namespace {
 constexpr std::chrono::microseconds kShortest{20}, kLongest{1000};
-}
+// A sleep costs at least some 70 µs, and most waits are short; but a software driver computes on
+// the processors that a waiting thread would keep busy.
+constexpr std::chrono::microseconds kYielding{2000}, kYieldingToSoftware{100};
+}  // namespace
 
 Waiter::Waiter(Core& core) : core_(core), events_(core.signals->events.load()) {}
 
@@ -48,9 +51,9 @@ void Waiter::check_interrupt() {
 }
 
 void Waiter::pause() {
-  // Short waits are the rule, and a sleep costs at least some 70 µs.
   Clock::time_point now = Clock::now();
-  if (now - start_ < std::chrono::microseconds(100)) {
+  bool software = core_.adapter.type == "cpu";
+  if (now - start_ < (software ? kYieldingToSoftware : kYielding)) {
     std::this_thread::yield();
     return;
   }
