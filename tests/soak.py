@@ -8,6 +8,7 @@ gives. Seeds are printed, and what fails with one fails again.
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib.util
 import logging
 import os
@@ -24,6 +25,7 @@ from test_loss import destroyed, injected
 from test_random_gradients import examine_by_differences, examine_by_torch
 from test_random_graphs import MODES, alive, examine, unbounded
 from test_resources import distinct_kernels
+from wgtensor import nn, optim
 
 GRAPHS = int(os.environ.get("WGTENSOR_SOAK_GRAPHS", "20000"))
 PARTS = int(os.environ.get("WGTENSOR_SOAK_PARTS", "1"))
@@ -88,6 +90,37 @@ def modes(number: int) -> list[dict[str, Any]]:
 def length(number: int) -> int:
     """Lines of a program. Nearly each is a kernel to compile, which takes most of the time."""
     return 80 if number % 100 == 99 else 4 + number % 12
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_training(recorded: bool) -> None:
+    """10,000 steps with a rate that changes: nothing is compiled or planned, nothing is left."""
+    net = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Dropout(0.1), nn.Linear(32, 4))
+    optimizer = optim.AdamW(net.parameters(), lr=1e-2)
+    schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, 500)
+    x = wt.random.normal((64, 16))
+    y = wt.random.randint(0, 4, (64,))
+
+    def step() -> wt.Tensor:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    run, marks = wt.jit(step) if recorded else step, []
+    for i in range(10_001):
+        loss = run()
+        schedule.step()
+        if i in (500, 10_000):
+            wt.synchronize()
+            gc.collect()
+            stats = wt.stats()
+            marks.append((resident(), stats["pipelines"], stats["plans"], stats["live_bytes"]))
+    (before, *counts), (after, *later) = marks
+    say(f"recorded: {recorded}, growth {(after - before) >> 10} KiB, {counts}, {loss.item():.3f}")
+    assert counts == later
+    assert after - before < 2 << 20
 
 
 def emptied() -> int:
