@@ -142,6 +142,24 @@ def test_dropout() -> None:
             make()
 
 
+def test_the_gradient_of_dropout_has_its_mask() -> None:
+    x = wt.ones((64, 64)).eval().requires_grad_()
+    y = F.dropout(x, 0.25)
+    y.sum().backward()
+    assert x.grad is not None
+    same_bits(x.grad, y.detach().numpy())
+    w = wt.ones((64, 64)).eval()
+
+    def step() -> list[Any]:
+        x.grad = None
+        loss = (F.dropout(x, 0.25) * w).sum()
+        loss.backward()
+        return [loss, x.grad]
+
+    step()
+    assert dispatches(step) == 2  # each makes the mask for itself
+
+
 def test_dropout_fuses() -> None:
     x, w = wt.ones((64, 64)).eval(), wt.ones((64, 64)).eval()
     assert dispatches(lambda: F.dropout(F.relu(x @ w), 0.5) * 2 + x) == 1

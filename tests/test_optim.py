@@ -288,6 +288,18 @@ def test_clipping(rng: np.random.Generator) -> None:
     assert nn.utils.clip_grad_norm_([nn.Parameter(wt.zeros(1))], 1.0).item() == 0
 
 
+def test_kernels_of_clipping() -> None:
+    params = [nn.Parameter(wt.ones((5, 4))) for _ in range(6)]
+    for p in params:
+        p.grad = wt.ones((5, 4)).eval()
+
+    def clip() -> list[Any]:
+        nn.utils.clip_grad_norm_(params, 1.0)
+        return [p.grad for p in params]
+
+    assert dispatches(clip) <= 13  # two for each gradient, and the factor
+
+
 def test_vectors_of_parameters() -> None:
     layer = nn.Linear(3, 2)
     v = nn.utils.parameters_to_vector(layer.parameters())

@@ -26,7 +26,8 @@ def _weights(
 ) -> Tensor:
     """softmax(q k^T scale + mask); a bool mask is True where an element takes part."""
     factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
-    scores = (q * factor) @ k.mT
+    # 16 bits may not hold the products; in 32 the factor is a part of softmax's kernel.
+    scores = (q * factor) @ k.mT if q.itemsize == 2 else (q @ k.mT) * factor
     if is_causal:
         causal = tri(q.shape[-2], k.shape[-2], dtype=bool_, device=q.device)
         scores = g.where(causal, scores, -math.inf)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterable
+import operator
+from collections.abc import Iterable, Iterator
 
 from wgtensor import _core
 from wgtensor._core import Tensor
 from wgtensor._generated import abs as magnitude
 from wgtensor._generated import maximum, minimum
-from wgtensor._manipulation import concat, stack
+from wgtensor._manipulation import concat
 from wgtensor.nn._state import set_value
 
 __all__ = [
@@ -26,6 +28,11 @@ def _gradients(parameters: Iterable[Tensor] | Tensor) -> list[Tensor]:
     return [p.grad.detach() for p in each if p.grad is not None]
 
 
+def _total(sums: Iterator[Tensor]) -> Tensor:
+    """Each sum is added to by the kernel that makes the next one."""
+    return functools.reduce(operator.add, sums)
+
+
 def get_total_norm(tensors: Iterable[Tensor] | Tensor, norm_type: float = 2.0) -> Tensor:
     """The norm of all elements of the tensors together: of any order, `inf` for the largest."""
     each = [tensors] if isinstance(tensors, Tensor) else list(tensors)
@@ -33,10 +40,11 @@ def get_total_norm(tensors: Iterable[Tensor] | Tensor, norm_type: float = 2.0) -
         raise ValueError("[get_total_norm] no tensors")
     wide = [t._astype(_core.unpacked(t.dtype)) for t in each]
     if norm_type == math.inf:
-        return stack([magnitude(t).max() for t in wide]).max()
+        return functools.reduce(maximum, (magnitude(t).max() for t in wide))
     if norm_type == 2:
-        return stack([(t * t).sum() for t in wide]).sum().sqrt()
-    return stack([(magnitude(t) ** norm_type).sum() for t in wide]).sum() ** (1 / norm_type)
+        return _total((t * t).sum() for t in wide).sqrt()
+    total = _total((magnitude(t) ** norm_type).sum() for t in wide)
+    return total ** (1 / norm_type)
 
 
 def clip_grad_norm_(
