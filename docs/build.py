@@ -76,8 +76,8 @@ GROUPS = {
         "triu_indices",
     ),
     "Sorting": (
-        *("sort", "argsort", "topk", "partition", "argpartition", "median", "quantile"),
-        *("percentile", "nanmedian", "nanquantile", "nanpercentile"),
+        *("sort", "argsort", "lexsort", "topk", "partition", "argpartition", "median"),
+        *("quantile", "percentile", "nanmedian", "nanquantile", "nanpercentile"),
     ),
     "Searching": ("where", "nonzero", "flatnonzero", "argwhere", "searchsorted"),
     "Sets": (

@@ -80,6 +80,18 @@ def test_unique(equal_nan: bool) -> None:
             check(x, y.astype(np.int32))
 
 
+def test_parts_along_an_axis(rng: np.random.Generator) -> None:
+    for shape in [(40, 3), (5, 4, 3), (1, 2), (30,), (0, 3), (4, 0)]:
+        a = rng.integers(0, 2, shape).astype(np.int32)
+        for axis in range(-1, a.ndim):
+            e = np.unique(a, True, True, True, axis=axis)
+            u = wt.unique(a, True, True, True, axis=axis)
+            check(u[0], e[0], name=f"{shape} {axis}")
+            for x, y in zip(u[1:], e[1:], strict=True):
+                check(x, y.astype(np.int32), name=f"{shape} {axis}")
+            check(wt.unique(a, axis=axis), e[0])
+
+
 def test_nothing() -> None:
     for shape in [(0,), (3, 0)]:
         a = np.zeros(shape, np.float32)

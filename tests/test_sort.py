@@ -165,6 +165,19 @@ def test_any_values(values: list[float], descending: bool, dtype: str) -> None:
         verify(a, wt.asarray(a), descending=descending)
 
 
+def test_lexsort(rng: np.random.Generator) -> None:
+    for shape, axis in [((300,), -1), ((4, 70), 1), ((70, 4), 0)]:
+        keys = [rng.integers(0, 5, shape).astype(np.int32) for _ in range(3)]
+        e = np.lexsort(keys, axis=axis).astype(np.int32)
+        check(wt.lexsort(keys, axis=axis), e)
+        check(wt.lexsort(wt.stack(keys), axis=axis), e)
+    check(wt.lexsort(keys[:1], axis=0), np.lexsort(keys[:1], axis=0).astype(np.int32))
+    with pytest.raises(ValueError, match="key"):
+        wt.lexsort([])
+    with pytest.raises(wt.ShapeError):
+        wt.lexsort([wt.zeros(2), wt.zeros(3)])
+
+
 def test_methods(rng: np.random.Generator) -> None:
     a = rng.integers(0, 50, (7, 300)).astype(np.int32)
     t = wt.asarray(a)

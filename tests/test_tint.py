@@ -91,24 +91,26 @@ for op, d, shape in itertools.product(scans, DTYPES, long):
         attempt(lambda: getattr(wt, op)(tensor(d, *shape) * 2, axis=axis) + 1)
         attempt(wt.cumulative_sum, tensor(d, *shape), axis=axis, include_initial=True)
 
-# Sorts: by counting, in tiles, by passes; places and elements, either order, fewer bits.
-for d in DTYPES:
-    for shape in [(9,), (5, 300), (3, 2000), (20_000,)]:
-        x = tensor(d, *shape)
-        for descending in (False, True):
-            attempt(lambda: wt.sort(x * 2, descending=descending) != 1)
-            attempt(lambda: wt.argsort(x[..., ::-1], descending=descending) + 1)
-    attempt(lambda: wt._core.argsort(tensor("int32", 9000), -1, False, 10))
+# Sorts by counting, in tiles, by passes; masks counted and placed, values with them; searches.
+def orders(device):
+    for d in DTYPES:
+        for shape in [(9,), (5, 300), (3, 2000), (20_000,)]:
+            x = wt.asarray(tensor(d, *shape), device=device)
+            flat = x.reshape(-1)
+            for descending in (False, True):
+                attempt(lambda: wt.sort(x, descending=descending) != 1)
+                attempt(lambda: wt.argsort(x[..., ::-1], descending=descending) + 1)
+            attempt(lambda: wt._core.compact(x, [x, None])[0])
+            attempt(lambda: wt._core.compact(flat[1:] != flat[:-1], [flat[1:], None])[1] + 1)
+            for side in (0, 1, 2):
+                attempt(lambda: wt._core.search(flat, x, side, "search") + 1)
+        indices = wt.asarray(tensor("int32", 9000), device=device)
+        attempt(lambda: wt._core.argsort(indices, -1, False, 10))
 
-# Masks counted and placed, values with them; searches.
-for d in DTYPES:
-    for shape in [(9,), (70, 90), (20_000,)]:
-        x = tensor(d, *shape)
-        flat = x.reshape(-1)
-        attempt(lambda: wt._core.compact(x, [x, None])[0])
-        attempt(lambda: wt._core.compact(flat[1:] != flat[:-1], [flat[1:], None])[1] + 1)
-        for side in (0, 1, 2):
-            attempt(lambda: wt._core.search(flat, x, side, "search") + 1)
+orders(None)
+wt.config.kernels = "gpu"
+orders(wt.Device())
+wt.config.kernels = ""
 
 # Products: tiles of every size, transposed, strided and offset operands, batches, epilogues.
 sizes = [1, 3, 4, 16, 33, 64, 130, 260]

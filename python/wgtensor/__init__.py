@@ -240,6 +240,7 @@ from wgtensor._sets import (  # noqa: E402
 from wgtensor._sorting import (  # noqa: E402
     argpartition,
     argsort,
+    lexsort,
     partition,
     sort,
     topk,
@@ -364,6 +365,7 @@ __all__ = [
     "log_softmax",
     "logsumexp",
     "kron",
+    "lexsort",
     "linalg",
     "linspace",
     "logspace",

@@ -11,10 +11,11 @@ from wgtensor import _core
 from wgtensor._arrays import ArrayLike, as_tensor
 from wgtensor._core import Tensor
 from wgtensor._functions import arange, zeros
-from wgtensor._manipulation import concat
+from wgtensor._manipulation import axis_of, concat, moveaxis
+from wgtensor._reductions import any as any_
 from wgtensor._reductions import cumulative_sum
 from wgtensor._searching import common, contains
-from wgtensor._sorting import argsort, sort
+from wgtensor._sorting import argsort, lexsort, sort
 
 
 class UniqueAll(NamedTuple):
@@ -71,7 +72,7 @@ class _Unique:
     @property
     def indices(self) -> Tensor:
         """Where each value stands first."""
-        if self.order is None:
+        if self.order is None or self.size == 0:
             return zeros(0, dtype="int32", device=self.t.device)
         return self._from_first(self.order, self.found[2])
 
@@ -90,6 +91,31 @@ class _Unique:
         assert self.order is not None
         rank = cumulative_sum(self.starts, include_initial=True)
         return _core.unpermuted(rank, self.order).reshape(self.t.shape)
+
+
+class _UniqueParts(_Unique):
+    """The same of a tensor's parts along an axis, which are rows here."""
+
+    def __init__(self, x: ArrayLike, axis: int) -> None:
+        t = as_tensor("unique", x)
+        self.axis = axis_of("unique", axis, t.ndim)
+        self.moved = moveaxis(t, self.axis, 0)
+        self.size = self.moved.shape[0]
+        rows = self.moved.reshape(self.size, -1) if t.size else self.moved.reshape(self.size, 0)
+        self.t = rows[:, 0] if t.size else zeros(self.size, device=t.device)
+        columns = [rows[:, c] for c in reversed(range(rows.shape[1]))]
+        self.order = lexsort(columns) if columns else arange(self.size, device=t.device)
+        ordered = _core.take(rows, self.order, 0, "trusted", "unique")
+        self.starts = any_(ordered[1:] != ordered[:-1], axis=1)
+        wanted = [self.order[1:], None, self.order[1:]]
+        self.found = _core.compact(self.starts, wanted) if self.size else []
+
+    @property
+    def values(self) -> Tensor:
+        if self.size == 0:
+            return moveaxis(self.moved, 0, self.axis).copy()
+        kept = _core.take(self.moved, self.indices, 0, "trusted", "unique")
+        return moveaxis(kept, 0, self.axis)
 
 
 def unique_values(x: ArrayLike, /) -> Tensor:
@@ -128,14 +154,22 @@ def unique(
     return_inverse: bool = False,
     return_counts: bool = False,
     *,
+    axis: int | None = None,
     equal_nan: bool = True,
 ) -> Any:
-    """The unique elements of a flattened tensor, in order, and what else is asked for: a tuple of
-    (values, first indices, inverse indices in the tensor's shape, counts), as NumPy's.
+    """The unique elements of a flattened tensor, or its unique parts along an axis, in order, and
+    what else is asked for: a tuple of (values, first indices, inverse indices, counts), as NumPy's.
+    Inverse indices have the tensor's shape, or the axis's.
 
-    With `equal_nan` all NaNs are one value; -0.0 and 0.0 are, always. Reads a count back.
+    With `equal_nan` all NaNs are one value, but not those in parts along an axis; -0.0 and 0.0 are,
+    always. Parts are sorted once for each of their elements. Reads a count back.
     """
-    u = _Unique("unique", ar, equal_nan, return_index or return_inverse)
+    places = return_index or return_inverse
+    u: _Unique
+    if axis is None:
+        u = _Unique("unique", ar, equal_nan, places)
+    else:
+        u = _UniqueParts(ar, axis)
     out = [u.values]
     if return_index:
         out.append(u.indices)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from wgtensor import _core
 from wgtensor._arrays import ArrayLike, as_tensor
-from wgtensor._core import Tensor
-from wgtensor._manipulation import as_int, axis_of
+from wgtensor._core import ShapeError, Tensor
+from wgtensor._manipulation import as_int, as_tensors, axis_of
 
 
 def sort(
@@ -32,6 +32,29 @@ def argsort(
     either order. Raises what `sort` raises.
     """
     return _core.argsort(as_tensor("argsort", x), axis, descending)
+
+
+def lexsort(keys: ArrayLike, /, axis: int = -1) -> Tensor:
+    """Places, in int32, that sort by several keys of one shape: the last one first, the one before
+    it among equal elements, and so on. A sort for each key.
+
+    Raises ValueError for no keys, ShapeError for keys of different shapes, and what `sort` raises.
+    """
+    tensors = as_tensors("lexsort", keys)
+    if not tensors:
+        raise ValueError("[lexsort] needs a key or more")
+    if len({t.shape for t in tensors}) > 1:
+        shapes = ", ".join(str(t.shape) for t in tensors)
+        raise ShapeError(f"[lexsort] keys have one shape, not {shapes}")
+    order = argsort(tensors[0], axis=axis)
+    for key in tensors[1:]:
+        again = argsort(_along(key, order, axis), axis=axis)
+        order = _along(order, again, axis)
+    return order
+
+
+def _along(t: Tensor, places: Tensor, axis: int) -> Tensor:
+    return _core.take_along_axis(t, places, axis, "trusted", "lexsort")
 
 
 def topk(x: ArrayLike, k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
