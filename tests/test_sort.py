@@ -182,6 +182,8 @@ def test_methods(rng: np.random.Generator) -> None:
     a = rng.integers(0, 50, (7, 300)).astype(np.int32)
     t = wt.asarray(a)
     check(t.argsort(), reference.argsort(a))
+    assert isinstance(np.argsort(t), wt.Tensor)
+    assert isinstance(np.argpartition(t, 3), wt.Tensor)
     check(t.argsort(dim=0, descending=True), reference.argsort(a, 0, True))
     check(t.argsort(axis=None), reference.argsort(a.reshape(-1)))
     check(t.topk(3, dim=0)[0], reference.sort(a, 0, True)[:3])

@@ -39,12 +39,15 @@ def sort(
 def argsort(
     self: Tensor,
     axis: int | None = -1,
+    kind: str | None = None,
+    order: None = None,
     *,
     descending: bool = False,
-    stable: bool = True,
+    stable: bool | None = None,
     dim: int | None = None,
 ) -> Tensor:
-    """Places that sort the elements along an axis, in int32; of the flattened tensor for None."""
+    """Places that sort the elements along an axis, in int32; of the flattened tensor for None.
+    Stable whatever `kind` is."""
     axis = _axis("argsort", axis, dim)
     t = self.reshape(-1) if axis is None else self
     return _sorting.argsort(t, axis=-1 if axis is None else axis, descending=descending)
@@ -62,7 +65,13 @@ def partition(self: Tensor, kth: int | Sequence[int], axis: int = -1) -> None:
     into("partition", self, _sorting.partition(self, kth, axis))
 
 
-def argpartition(self: Tensor, kth: int | Sequence[int], axis: int | None = -1) -> Tensor:
+def argpartition(
+    self: Tensor,
+    kth: int | Sequence[int],
+    axis: int | None = -1,
+    kind: str = "introselect",
+    order: None = None,
+) -> Tensor:
     """Places of what `partition` gives, in int32."""
     return _sorting.argpartition(self, kth, axis)
 
