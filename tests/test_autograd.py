@@ -714,6 +714,30 @@ def test_threads_share_leaves() -> None:
     assert grad_of(x) == [2 * 200, 4 * 200]
 
 
+def test_threads_share_a_graph() -> None:
+    """Each keeps it or is told that another one has used it up."""
+    x = leaf(1, 2)
+    y = (x * x).exp().sum()
+    refused: list[str] = []
+
+    def work(retain: bool) -> None:
+        try:
+            for _ in range(20):
+                (g,) = wt.autograd.grad(y, [x], retain_graph=retain)
+                np.testing.assert_allclose(g, 2 * x.numpy() * np.exp(x.numpy() ** 2), rtol=1e-5)
+        except RuntimeError as error:
+            refused.append(str(error))
+
+    for retain in (True, False):
+        threads = [threading.Thread(target=work, args=(retain,)) for _ in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert len(refused) == (0 if retain else 4)
+    assert all("second time" in text for text in refused)
+
+
 # ---- kernels ------------------------------------------------------------------------------------
 
 
