@@ -94,6 +94,17 @@ def test_gradients_between_devices() -> None:
     assert grad_of(x) == [18, 36]
 
 
+def test_what_has_no_rule_raises() -> None:
+    x = leaf(1, 2)
+    for make in (lambda: wt.bitcast(x, "float16"), lambda: wt.segment_prod(x, [0, 0], 1)):
+        with pytest.raises(wt.UnsupportedError, match="has no gradient"):
+            make()
+    with wt.no_grad():
+        assert wt.bitcast(x, "float16").shape == (4,)
+    assert not wt.bitcast(x, "int32").requires_grad
+    assert wt.bitcast(x, "float32") * 1 is not None
+
+
 def test_requires_grad_of_results_stays() -> None:
     y = leaf(1) * 2
     with pytest.raises(RuntimeError, match="leaf"):

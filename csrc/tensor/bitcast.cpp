@@ -1,5 +1,5 @@
 // The same bytes as elements of another dtype.
-#include "tensor/tensor.h"
+#include "tensor/autograd.h"
 
 namespace wgt {
 
@@ -64,6 +64,7 @@ Tensor same_bytes(const Tensor& t, DType to) {
 Tensor bitcast(const Tensor& t, DType dtype) {
   if (t.dtype() == dtype) return t;
   check_dtype(t.engine(), dtype, "bitcast");
+  if (is_float(dtype)) autograd::check_no_rule("bitcast", t);
   if (!is_bool(dtype)) return same_bytes(t, dtype);
   // Any byte but 0 is True, and True is 1 in memory.
   return elementwise(OpId::not_equal, {bitcast(t, DType::uint8), Scalar{Kind::i, 0, 0}});

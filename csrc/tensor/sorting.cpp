@@ -36,7 +36,7 @@ Tensor argsort(const Tensor& t, int64_t axis, bool descending, int key_bits) {
     raise(ErrorKind::unsupported, "[argsort] along an axis of " + std::to_string(t.shape()[a]) +
                                       " elements: their indices do not fit int32");
   graph::SortForm form{descending, true, static_cast<uint8_t>(key_bits)};
-  return with_axis_last(sorted_rows(with_axis_last(t, a), form), a);
+  return with_axis_last(sorted_rows(with_axis_last(t.detached(), a), form), a);
 }
 
 Tensor unpermuted(const Tensor& t, const Tensor& order) {
