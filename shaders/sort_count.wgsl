@@ -16,9 +16,16 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let mine = select(0u, min({{COUNT}} - start, {{256 * K}}u), live);
   atomicStore(&so_counts[lane], 0u);
   workgroupBarrier();
-  for (var i = lane; i < mine; i += 256u) {
-    atomicAdd(&so_counts[digit_of(read_words(o, start + i), {{FIRST}}, 255u)], 1u);
+  // All reads are on their way before the first is counted.
+//% for j in 0..K
+  var d{{j}} = 0u;
+  if ({{j * 256}}u + lane < mine) {
+    d{{j}} = digit_of(read_words(o, start + {{j * 256}}u + lane), {{FIRST}}, 255u);
   }
+//% end
+//% for j in 0..K
+  if ({{j * 256}}u + lane < mine) { atomicAdd(&so_counts[d{{j}}], 1u); }
+//% end
   workgroupBarrier();
   if (live) { keep_count(o, lane, tile, atomicLoad(&so_counts[lane])); }
 }
