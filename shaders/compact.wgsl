@@ -1,4 +1,4 @@
-// Blocks of 4096 bools, four to a step. COMPACT: each true element goes to the place of its rank; else blocks are
+// Blocks of 4096 bools, four to a read. COMPACT: each true element goes to the place of its rank; else blocks are
 // counted. A block has a workgroup or, if SERIAL, a lane.
 {{DECLARATIONS}}
 {{FUNCTIONS}}
@@ -14,16 +14,14 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) n
 //% else
     var sum = 0u;
 //% end
-    for (var r = start; r < end; r += 4u) {
-      let t = truth(r);
+    for (var r = start; r < end; r += 16u) {
+      var t = truth(r) | (truth(r + 4u) << 4u) | (truth(r + 8u) << 8u) | (truth(r + 12u) << 12u);
 //% if COMPACT
-      if (t != 0u) {
-//% for j in 0..4
-        if ((t & (1u << {{j}}u)) != 0u) {
-          keep(place, r + {{j}}u);
-          place += 1u;
-        }
-//% end
+      // A loop, as it ends when all lanes are through: branches are taken by none or by all.
+      while (t != 0u) {
+        keep(place, r + countTrailingZeros(t));
+        place += 1u;
+        t &= t - 1u;
       }
 //% else
       sum += countOneBits(t);
