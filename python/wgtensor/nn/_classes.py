@@ -44,6 +44,25 @@ def _hits(index: Tensor, classes: int) -> Tensor:
     return index.expand_dims(-1) == arange(classes, dtype=uint32, device=index.device)
 
 
+class _Mean(Function):
+    """The mean of -log_softmax(x)[.., index] where `counted`: four kernels with its gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, index: Tensor, counted: Tensor) -> Tensor:
+        share = 1 / counted.sum()._astype(x.dtype)
+        ctx.save_for_backward(x, index, counted, share)
+        picked = take_along_axis(x, index.expand_dims(-1), -1).squeeze(-1)
+        return g.where(counted, x.logsumexp(axis=-1) - picked, 0).sum() * share
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        x, index, counted, share = ctx.saved_tensors
+        # Not the product of the two numbers, which would be a kernel of its own.
+        hits = _hits(index, x.shape[-1])._astype(x.dtype)
+        slope = (x._softmax(-1) - hits) * share * grad
+        return g.where(counted.expand_dims(-1), slope, 0), None, None
+
+
 class _Picked:
     """What a target of class indices takes of scores [.., C]."""
 
@@ -64,7 +83,18 @@ class _Picked:
             if w.shape != x.shape[-1:]:
                 raise ShapeError(f"[{op}] weight has the shape {x.shape[-1:]}, not {w.shape}")
             self.weights = take(w, self.index, axis=0)
-        self.scores: Tensor = _Pick.apply(x, self.index)
+        self.x = x
+
+    @property
+    def scores(self) -> Tensor:
+        """Those of the targets' classes."""
+        picked: Tensor = _Pick.apply(self.x, self.index)
+        return picked
+
+    def mean(self) -> Tensor:
+        """The mean cross entropy, where classes have no weights."""
+        mean: Tensor = _Mean.apply(self.x, self.index, self.counted)
+        return mean
 
     def hits(self, x: Tensor) -> Tensor:
         """True at the target's class."""
@@ -126,6 +156,8 @@ def cross_entropy(
     if y.dtype.kind == "f":
         return _of_probabilities(op, x, _scores(op, y), weight, reduction, label_smoothing)
     picked = _Picked(op, x, y, weight, ignore_index)
+    if reduction == "mean" and weight is None and label_smoothing == 0:
+        return picked.mean()
     total = x.logsumexp(axis=-1)
     loss = picked.weighted(total - picked.scores)
     if label_smoothing == 0:
