@@ -126,3 +126,14 @@ def _pending(a: np.ndarray[Any, Any]) -> wt.Tensor:
     rolled = wt.asarray(np.ascontiguousarray(a.T))
     kept = wt.where(wt.asarray(np.ones((), np.bool_)), rolled, rolled)
     return kept.T
+
+
+def leaf(*values: float) -> wt.Tensor:
+    """A vector that requires grad."""
+    return wt.asarray(values, dtype="float32").requires_grad_()
+
+
+def grad_of(x: wt.Tensor) -> list[float]:
+    assert x.grad is not None
+    values: list[float] = x.grad.tolist()
+    return values

@@ -3,8 +3,8 @@
 
 #include <pybind11/stl.h>
 
-#include <algorithm>
 #include <mutex>
+#include <unordered_set>
 
 #include "bindings/pyref.h"
 
@@ -206,12 +206,8 @@ std::vector<Tensor> attach(const std::string& name, const std::vector<Tensor>& i
 std::vector<Tensor> graph_inputs(const std::vector<Tensor>& outputs, uint64_t sequence) {
   std::vector<Tensor> found;
   std::vector<Ref<GradNode>> stack;
-  std::vector<const void*> seen;
-  auto visit = [&](const void* p) {
-    if (std::find(seen.begin(), seen.end(), p) != seen.end()) return false;
-    seen.push_back(p);
-    return true;
-  };
+  std::unordered_set<const void*> seen;
+  auto visit = [&](const void* p) { return seen.insert(p).second; };
   for (const Tensor& t : outputs)
     if (t.variable() && t.variable()->fn && t.variable()->fn->sequence >= sequence &&
         visit(t.variable()->fn.get()))
