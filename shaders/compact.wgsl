@@ -38,8 +38,12 @@ var<workgroup> so_sums: array<u32, 512>;
 
 @compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>,
+//% if SUBGROUPS
+        @builtin(subgroup_id) subgroup: u32, @builtin(subgroup_size) subgroup_size: u32,
+        @builtin(subgroup_invocation_id) place_in_subgroup: u32,
+//% end
         @builtin(num_workgroups) nwg: vec3<u32>) {
-  let lane = lid.x;
+//% include sort_lane.wgsl
   let block = wid.z * nwg.x + wid.x;
   let live = block < {{BLOCKS}};
   let start = block * 4096u + lane * 4u;
@@ -50,8 +54,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   // Counts of two steps to a word.
 //% for g in 0..2
   let both{{g}} = countOneBits(t{{2 * g}}) | (countOneBits(t{{2 * g + 1}}) << 16u);
-  let before{{g}} = sum_before(lane, both{{g}});
-  let all{{g}} = so_sums[255];
+  let sums{{g}} = sum_before(lane, both{{g}});
+  let before{{g}} = sums{{g}}.x;
+  let all{{g}} = sums{{g}}.y;
   workgroupBarrier();
 //% end
 //% if COMPACT

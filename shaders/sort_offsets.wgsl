@@ -21,8 +21,12 @@ var<workgroup> so_sums: array<u32, 512>;
 
 @compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>,
+//% if SUBGROUPS
+        @builtin(subgroup_id) subgroup: u32, @builtin(subgroup_size) subgroup_size: u32,
+        @builtin(subgroup_invocation_id) place_in_subgroup: u32,
+//% end
         @builtin(num_workgroups) nwg: vec3<u32>) {
-  let lane = lid.x;
+//% include sort_lane.wgsl
   let line = wid.z * nwg.x + wid.x;
   let live = line < {{LINES}};
   var sum = 0u;
@@ -33,8 +37,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     var c{{j}} = 0u;
     if (live && i + {{j}}u < {{TILES}}) { c{{j}} = {{TABLE}}[line * {{TILES}} + i + {{j}}u]; }
 //% end
-    var run = sum + sum_before(lane, c0 + c1 + c2 + c3);
-    sum += so_sums[255];
+    let sums = sum_before(lane, c0 + c1 + c2 + c3);
+    var run = sum + sums.x;
+    sum += sums.y;
 //% for j in 0..4
     if (live && i + {{j}}u < {{TILES}}) { {{TABLE}}[line * {{TILES}} + i + {{j}}u] = run; }
     run += c{{j}};

@@ -1,6 +1,22 @@
-// The sum of what lanes below have (Hillis and Steele); so_sums[255] is then the sum of all, until the next call.
-// Between the calls lies a barrier.
-fn sum_before(lane: u32, value: u32) -> u32 {
+// The sum of what lanes below have, and that of all 256 lanes. Between two calls lies a barrier.
+//% if SUBGROUPS
+// Lanes are numbered as subgroups are: number, size, place in it.
+var<private> so_subgroup: vec3<u32>;
+
+fn sum_before(lane: u32, value: u32) -> vec2<u32> {
+  let before = subgroupExclusiveAdd(value);
+  if (so_subgroup.z + 1u == so_subgroup.y) { so_sums[so_subgroup.x] = before + value; }
+  workgroupBarrier();
+  var sums = vec2<u32>(before, 0u);
+  for (var i = 0u; i < 256u / so_subgroup.y; i++) {
+    let other = so_sums[i];
+    sums += vec2<u32>(select(0u, other, i < so_subgroup.x), other);
+  }
+  return sums;
+}
+//% else
+// Hillis and Steele's.
+fn sum_before(lane: u32, value: u32) -> vec2<u32> {
   var run = value;
   so_sums[lane] = run;
   workgroupBarrier();
@@ -9,5 +25,6 @@ fn sum_before(lane: u32, value: u32) -> u32 {
   so_sums[{{(s + 1) % 2 * 256}}u + lane] = run;
   workgroupBarrier();
 //% end
-  return run - value;
+  return vec2<u32>(run - value, so_sums[255]);
 }
+//% end

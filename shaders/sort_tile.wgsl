@@ -26,8 +26,12 @@ fn padded(i: u32) -> u32 {
 
 @compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>,
+//% if SUBGROUPS
+        @builtin(subgroup_id) subgroup: u32, @builtin(subgroup_size) subgroup_size: u32,
+        @builtin(subgroup_invocation_id) place_in_subgroup: u32,
+//% end
         @builtin(num_workgroups) nwg: vec3<u32>) {
-  let lane = lid.x;
+//% include sort_lane.wgsl
   let group = wid.z * nwg.x + wid.x;
   let o = group / {{TILES}};
   let tile = group - o * {{TILES}};
@@ -74,8 +78,8 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     let c{{i}} = so_items[padded(lane * 8u + {{i}}u)];
     sum += c{{i}};
 //% end
-    let before = sum_before(lane, sum);
-    var run = before + (so_sums[255] << 16u);
+    let sums = sum_before(lane, sum);
+    var run = sums.x + (sums.y << 16u);
 //% for i in 0..8
     so_items[padded(lane * 8u + {{i}}u)] = run;
     run += c{{i}};
@@ -105,8 +109,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     total = digit_total(o, lane);
     above = places_before(o, lane, tile);
   }
-  let first = sum_before(lane, total);
-  so_place[lane] = first + above;
+  so_place[lane] = sum_before(lane, total).x + above;
 //% for j in 0..K
   let i{{j}} = {{j * 256}}u + lane;
   let left{{j}} = so_items[padded(max(i{{j}}, 1u) - 1u)];

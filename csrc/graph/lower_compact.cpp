@@ -46,6 +46,7 @@ class CompactLowering {
     kernels::Vars vars;
     vars.set("COMPACT", int64_t{compact_});
     vars.set("SERIAL", int64_t{serial});
+    vars.set("SUBGROUPS", int64_t{c_.device.features().subgroups});
     vars.set("LANES", lanes);
     vars.set("COUNT", count_ = k_.params.add("count", static_cast<uint32_t>(count)));
     vars.set("BLOCKS", k_.params.add("blocks", static_cast<uint32_t>(blocks)));

@@ -161,6 +161,7 @@ class SortLowering {
     int64_t lines = rows_ * kDigits, lanes = software_ ? 8 : 64;
     kernels::Vars vars;
     vars.set("SERIAL", int64_t{serial});
+    vars.set("SUBGROUPS", int64_t{c_.device.features().subgroups});
     vars.set("LANES", lanes);
     vars.set("TABLE", bind(code.k, table, lines * parts_, true));
     vars.set("TOTALS", bind(code.k, totals, lines, true));
@@ -286,6 +287,7 @@ class SortLowering {
   kernels::Vars tile_vars(KernelCode& k, int64_t per_lane) const {
     kernels::Vars vars = common(k);
     vars.set("K", per_lane);
+    vars.set("SUBGROUPS", int64_t{c_.device.features().subgroups});
     vars.set("TILES", k.params.add("tiles", static_cast<uint32_t>(parts_)));
     return vars;
   }
