@@ -92,6 +92,16 @@ def test_parts_along_an_axis(rng: np.random.Generator) -> None:
             check(wt.unique(a, axis=axis), e[0])
 
 
+def test_gradients() -> None:
+    """They go to the elements that stand first."""
+    x = wt.asarray([3.0, 1.0, 3.0, 2.0, 1.0]).requires_grad_()
+    (wt.unique_values(x) * wt.asarray([1.0, 10.0, 100.0])).sum().backward()
+    check(x.grad, np.array([100, 1, 0, 10, 0], np.float32))
+    x = wt.asarray([3.0, 1.0, 2.0]).requires_grad_()
+    wt.setdiff1d(x, [1.0]).sum().backward()
+    check(x.grad, np.array([1, 0, 1], np.float32))
+
+
 def test_nothing() -> None:
     for shape in [(0,), (3, 0)]:
         a = np.zeros(shape, np.float32)
