@@ -136,7 +136,7 @@ def test_gaussian(rng: np.random.Generator) -> None:
 def test_vectors(rng: np.random.Generator) -> None:
     a, b, c = (rng.normal(size=(N, D)).astype(np.float32) for _ in range(3))
     x, y, z = (t.astype(np.float64) for t in (a, b, c))
-    sign = np.where(rng.random(N) < 0.5, 1, -1)
+    sign = np.where(rng.random(N) < 0.5, np.int32(1), np.int32(-1))
     cos = (x * y).sum(1) / np.linalg.norm(x, axis=1) / np.linalg.norm(y, axis=1)
     expected = np.where(sign == 1, 1 - cos, np.maximum(0, cos - 0.2))
     reductions(lambda **k: F.cosine_embedding_loss(a, b, sign, margin=0.2, **k), expected)

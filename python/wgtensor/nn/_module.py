@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any, Self
 
 from wgtensor import _jit
-from wgtensor._arrays import DeviceLike, as_tensor
+from wgtensor._arrays import DeviceLike, asarray
 from wgtensor._core import Device, Parameter, Tensor
 from wgtensor._dtypes import DType, to_dtype
 from wgtensor.nn._state import (
@@ -356,8 +356,7 @@ class Module:
         result = mismatches(type(self).__name__, targets, state_dict, strict)
         for name, t in targets.items():
             if name in state_dict:
-                value = as_tensor("load_state_dict", state_dict[name], t.device)
-                set_value(t, moved_value(value, t))
+                set_value(t, moved_value(state_dict[name], t))
         return result
 
     # ---- as text --------------------------------------------------------------------------------
@@ -378,10 +377,9 @@ class Module:
         return f"{type(self).__name__}(\n  " + "\n  ".join([*head, *lines]) + "\n)"
 
 
-def moved_value(value: Tensor, like: Tensor) -> Tensor:
-    """A value for the place of another tensor: of its dtype, on its device, a copy of its own."""
+def moved_value(value: Any, like: Tensor) -> Tensor:
+    """A value for the place of another tensor: of its dtype and on its device; a host array, too."""
+    if not isinstance(value, Tensor):
+        return asarray(value, dtype=like.dtype, device=like.device)
     here: Device = like.device
-    if value.device != here:
-        value = value.to(here)
-    value = value.detach()
-    return value._astype(like.dtype) if value.dtype != like.dtype else value
+    return (value if value.device == here else value.to(here)).detach()._astype(like.dtype)

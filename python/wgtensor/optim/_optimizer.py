@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from wgtensor import _core, _jit
-from wgtensor._arrays import as_tensor
 from wgtensor._core import Tensor
 from wgtensor.autograd import enable_grad, no_grad
+from wgtensor.nn._module import moved_value
 
 Group = dict[str, Any]
 State = dict[str, Any]
@@ -182,11 +182,9 @@ def _placed(value: Any, p: Tensor) -> Any:
     """State from elsewhere, of a parameter's dtype and on its device."""
     if isinstance(value, (int, float)):
         return value
-    t = as_tensor("load_state_dict", value, p.device)
-    if t.ndim == 0 and p.ndim > 0:  # a count, as PyTorch saves it
-        return int(t)
-    t = t.to(p.device) if t.device != p.device else t
-    return t.detach()._astype(p.dtype)
+    if value.ndim == 0 and p.ndim > 0:  # a count, as PyTorch saves it
+        return int(value)
+    return moved_value(value, p)
 
 
 def kept(state: State, name: str, p: Tensor, value: float = 0) -> Tensor:
