@@ -91,7 +91,9 @@ def test_steps_make_no_new_kernels() -> None:
     assert done["pipelines"] == warm["pipelines"]
     assert done["plans"] == warm["plans"]
     assert done["bytes_read"] == warm["bytes_read"]
-    assert (done["dispatches"] - warm["dispatches"]) / 10 <= 11
+    # With eight bindings to a kernel, the weights' updates are kernels of their own.
+    few = wt.default_device().limits["max_storage_buffers"] <= 8
+    assert (done["dispatches"] - warm["dispatches"]) / 10 <= (15 if few else 11)
 
 
 def test_confusion() -> None:
