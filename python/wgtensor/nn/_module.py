@@ -378,7 +378,7 @@ class Module:
 
 
 def moved_value(value: Any, like: Tensor) -> Tensor:
-    """A value for the place of another tensor, of its dtype and on its device; also of host data."""
+    """A value for the place of another tensor, of its dtype and on its device."""
     if not isinstance(value, Tensor):
         return asarray(value, dtype=like.dtype, device=like.device)
     here: Device = like.device
