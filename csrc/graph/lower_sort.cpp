@@ -12,7 +12,7 @@ constexpr int64_t kDigits = 256;            // a pass sorts by 8 bits
 constexpr int64_t kShort = 256;             // elements of rows that are sorted by counting
 constexpr int64_t kShortSoftware = 256;     // the same where a lane counts after the other
 constexpr int64_t kSerialChunk = 32768;     // llvmpipe ends loops after 65,535 turns
-constexpr int64_t kSerialParts = 128;       // of a row, if they have kDigits elements
+constexpr int64_t kSerialParts = 128;       // of all rows, if they have kDigits elements
 constexpr int64_t kSerialLines = 64;        // parts of a row that one lane sums
 constexpr uint32_t kWorkgroupWords = 5248;  // of a tile of 4096 elements
 
@@ -73,7 +73,8 @@ class SortLowering {
     tile_ = kDigits * (roomy ? 16 : 8);
     chunk_ = tile_;
     if (software_)
-      chunk_ = std::clamp((count_ + kSerialParts - 1) / kSerialParts, kDigits, kSerialChunk);
+      chunk_ = std::clamp(rows * count_ / kSerialParts, kDigits,
+                          std::clamp(count_, kDigits, kSerialChunk));
     parts_ = (count_ + chunk_ - 1) / chunk_;
     bool passes = count_ > (software_ ? kShortSoftware : tile_);
     auto bytes = [&](const Part& p) {
