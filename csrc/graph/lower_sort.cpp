@@ -8,9 +8,8 @@ namespace wgt::graph {
 
 namespace {
 
-constexpr int64_t kDigits = 256;            // a pass sorts by 8 bits
-constexpr int64_t kShort = 256;             // elements of rows that are sorted by counting
-constexpr int64_t kShortSoftware = 256;     // the same where a lane counts after the other
+constexpr int64_t kDigits = 256;  // a pass sorts by 8 bits
+constexpr int64_t kShort = 256;   // elements of rows that are sorted by counting, one to a lane
 constexpr int64_t kSerialChunk = 32768;     // llvmpipe ends loops after 65,535 turns
 constexpr int64_t kSerialParts = 128;       // of all rows, if they have kDigits elements
 constexpr int64_t kSerialLines = 64;        // parts of a row that one lane sums
@@ -30,7 +29,7 @@ class SortLowering {
     for (const Part& part : plan()) {
       part_ = part;
       rows_ = part[0].size();
-      if (count_ <= (software_ ? kShortSoftware : kShort))
+      if (count_ <= kShort)
         sort_short();
       else if (!software_ && count_ <= tile_)
         sort_tiles();
@@ -76,7 +75,7 @@ class SortLowering {
       chunk_ = std::clamp(rows * count_ / kSerialParts, kDigits,
                           std::clamp(count_, kDigits, kSerialChunk));
     parts_ = (count_ + chunk_ - 1) / chunk_;
-    bool passes = count_ > (software_ ? kShortSoftware : tile_);
+    bool passes = count_ > (software_ ? kShort : tile_);
     auto bytes = [&](const Part& p) {
       int64_t most = std::max(code.in.widest(p), code.out.widest(p));
       return passes ? std::max(most, p[0].size() * std::max(count_, parts_ * kDigits) * 4) : most;
