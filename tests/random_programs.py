@@ -14,6 +14,7 @@ import numpy as np
 
 import random_elementwise as elementwise
 import random_lines as lines
+import random_places as places
 import random_sums as sums
 from random_state import Line, Program, State
 from random_values import Array, Env, Unsuitable, Value, host_array, is_float
@@ -39,6 +40,11 @@ MAKERS: list[tuple[float, Callable[[State], Line]]] = [
     (1.0, sums.softmax),
     (1.5, sums.product),
     (3.0, lines.assigned),
+    (2.0, places.looked_up),
+    (0.4, places.masked),
+    (1.0, places.set_where),
+    (1.5, places.set_there),
+    (0.8, places.folded),
     (0.7, lines.alias),
     (1.5, lines.drop),
     (1.5, lines.look),
