@@ -65,6 +65,14 @@ class Peer:
     def transposed(self, x: Array) -> Array:
         return x.T
 
+    def take(self, x: Array, rows: Array) -> Array:
+        """Rows of a matrix."""
+        return x[rows]
+
+    def scatter_add(self, values: Array, bins: Array, count: int) -> Array:
+        """Sums of the values that have the same bin."""
+        raise NotImplementedError
+
     def tiny(self, x: Array, y: Array | float, ops: int) -> Array:
         """x + y, so many times, each operation a kernel of its own; started."""
         for _ in range(ops):
@@ -116,6 +124,9 @@ class Wgtensor(Peer):
     def softmax(self, x: Array) -> Array:
         return self.wt.softmax(x, axis=-1)
 
+    def scatter_add(self, values: Array, bins: Array, count: int) -> Array:
+        return self.wt.segment_sum(values, bins, count)
+
     def tiny(self, x: Array, y: Array | float, ops: int) -> Array:
         return super().tiny(x, y, ops).eval()
 
@@ -143,6 +154,9 @@ class NumPy(Peer):
         e = np.exp(x - x.max(-1, keepdims=True))
         e /= e.sum(-1, keepdims=True)
         return e
+
+    def scatter_add(self, values: Array, bins: Array, count: int) -> Array:
+        return np.bincount(bins, values, count)
 
     def chain(self, y: Array) -> Array:
         return np.maximum(np.sqrt(np.abs(y * 2 + 1)) * y - 1, 0)
@@ -182,6 +196,9 @@ class Torch(Peer):
 
     def numpy(self, x: Array) -> np.ndarray:
         return x.cpu().numpy() if self.cuda else x.numpy().copy()
+
+    def scatter_add(self, values: Array, bins: Array, count: int) -> Array:
+        return self.torch.zeros(count, device=values.device).index_add_(0, bins, values)
 
 
 class TorchCompiled(Torch):

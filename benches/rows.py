@@ -13,6 +13,10 @@ Mi = 1 << 20
 CPU_BATCH = 240  # operations recorded from an idle device, for the CPU's share
 
 
+#: that have no such function, or one of their own kind
+FEW = ("ferrotensor", "tinygrad", "torch.compile")
+
+
 class WrongResultError(Exception):
     """What was timed did not compute what it should: a benchmark of garbage."""
 
@@ -133,6 +137,38 @@ def softmax_row(name: str, rows: int, columns: int) -> Row:
     return Row(name, "GB/s", prepare, bytes=8.0 * rows * columns)
 
 
+def take_row(name: str, table: int, columns: int, count: int) -> Row:
+    """A lookup of rows in no order."""
+    u, v = vectors(table, columns)
+    rows = np.random.default_rng(count).integers(0, table, count).astype(np.int32)
+    at = places(count * columns)
+    want = [float(u[rows[i // columns]] * v[i % columns]) for i in at]
+
+    def prepare(peer: Peer) -> Job:
+        x, i = peer.outer(u, v, (table, columns)), peer.array(rows)
+        check = lambda r: close(peer, name, peer.peek(r, at), want, 1e-5)  # noqa: E731
+        return operation(peer, lambda: peer.take(x, i), check, count * columns)
+
+    return Row(name, "GB/s", prepare, bytes=8.0 * count * columns, leave_out=FEW)
+
+
+def scatter_add_row(name: str, count: int, bins: int) -> Row:
+    """Sums of floats by bin: wgtensor's are the same bits every time."""
+    r = np.random.default_rng(bins)
+    values, into = r.random(count, np.float32), r.integers(0, bins, count).astype(np.int32)
+    whole = np.bincount(into, values, bins)
+    at = places(bins)
+    want = [float(whole[i]) for i in at]
+
+    def prepare(peer: Peer) -> Job:
+        v, b = peer.array(values), peer.array(into)
+        # Atomic sums of so many into one lose digits.
+        check = lambda s: close(peer, name, peer.peek(s, at), want, 2e-2)  # noqa: E731
+        return operation(peer, lambda: peer.scatter_add(v, b, bins), check, count)
+
+    return Row(name, "us", prepare, leave_out=FEW)
+
+
 def matmul_row(name: str, m: int, k: int, n: int, batch: int = 1, transposed: bool = False) -> Row:
     (ua, va), (ub, vb) = vectors(batch * m, k), vectors(k, n)
     at = places(batch * m * n)
@@ -238,6 +274,11 @@ def all_rows(size: Callable[[Any, Any, Any], Any], reduced: bool) -> Iterator[Ro
             yield sum_row(f"sum{'' if axis is None else axis}_{label}", *shape, axis)
     n = size(4096, 2048, 256)
     yield softmax_row(f"softmax_{n}x{n}", n, n)
+    yield take_row(f"take_{n}", size(50_000, 20_000, 500), size(768, 768, 64), size(16384, n, n))
+    count = size(10 * Mi, Mi, 4096)
+    label = f"{count // Mi}M" if count >= Mi else f"{count >> 10}K"
+    for bins in (1, 100, count // 10):
+        yield scatter_add_row(f"scatter_add_{label}_into_{bins}", count, bins)
     for n in size((512, 1024, 2048, 4096, 8192), (256, 512, 1024), (128,)):
         yield matmul_row(f"matmul_{n}", n, n, n)
     if not reduced:
