@@ -157,24 +157,26 @@ std::string SpaceCode::emit_load(Access& a) {
   int lane = lane_dim(lane_axis_);
   int64_t stride = lane < 0 ? 0 : a.layout.strides[lane];
   if (stride == 0) return let(ty + "(" + load_element(k_, name, t, v4, let(index(a))) + ")");
-  if (stride == 1 && aligned(a, lane)) {
-    std::string i = let(index(a));
-    if (is_packed(t)) {
-      bool bytes = info(t).per_element == 4;
-      std::string first = let(name + "[" + i + (bytes ? " >> 2u]" : " >> 1u]"));
-      std::string second = bytes ? "" : let(name + "[(" + i + " >> 1u) + 1u]");
-      return let(decode(k_, t, let(unpacked_words(t, first, second)), 4));
-    }
-    if (v4) return let(name + "[" + i + " >> 2u]");
-    return let(ty + "(" + name + "[" + i + "], " + name + "[" + i + " + 1u], " + name + "[" + i +
-               " + 2u], " + name + "[" + i + " + 3u])");
-  }
+  if (stride == 1 && aligned(a, lane)) return load_four(name, t, v4, let(index(a)));
   std::string lanes;
   for (int j = 0; j < 4; ++j) {
     std::string i = let(index(a, std::to_string(j) + "u"));
     lanes += (j ? ", " : "") + load_element(k_, name, t, v4, i);
   }
   return let(ty + "(" + lanes + ")");
+}
+
+std::string SpaceCode::load_four(const std::string& name, DType t, bool vec4,
+                                 const std::string& i) {
+  if (is_packed(t)) {
+    bool bytes = info(t).per_element == 4;
+    std::string first = let(name + "[" + i + (bytes ? " >> 2u]" : " >> 1u]"));
+    std::string second = bytes ? "" : let(name + "[(" + i + " >> 1u) + 1u]");
+    return let(decode(k_, t, let(unpacked_words(t, first, second)), 4));
+  }
+  if (vec4) return let(name + "[" + i + " >> 2u]");
+  return let(type(t) + "(" + name + "[" + i + "], " + name + "[" + i + " + 1u], " + name + "[" + i +
+             " + 2u], " + name + "[" + i + " + 3u])");
 }
 
 Access* SpaceCode::find(int value, const Layout& original) {

@@ -18,6 +18,8 @@ struct Access {
   bool write = false;
   int binding = -1;           // once code was written for it
   std::optional<Reach> span;  // gathered: elements by which data moves it
+  bool quads = false;         // all of them are multiples of four
+  Dims moved;                 // 0 for dimensions along which they stay the same
   bool is_plain_read() const { return !write && !span; }
 };
 
@@ -105,11 +107,14 @@ class SpaceCode {
  private:
   friend class KernelCode;
   const Placement* inline_placement(int value, const Layout& layout) const;
-  void collect_gathered(const Node& gather, int source, const Layout& layout);
+  void collect_gathered(const Node& gather, int source, const Layout& layout, const Layout& place);
+  bool moves_fours(const Access& a, int lane) const;
   std::string emit_map(int value, const Layout& layout);
   std::string emit_checked(int value, const Layout& layout);
   std::string emit_gather(int value, const Layout& layout);
   std::string emit_load(Access& a);
+  /// Elements i to i + 3 of a binding, i a multiple of four.
+  std::string load_four(const std::string& name, DType t, bool vec4, const std::string& i);
   std::string emit_iota(Access& a);
   std::string emit_random(Access& a);
   std::string walk(const Access& a, const std::string& lane);

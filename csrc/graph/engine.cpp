@@ -292,7 +292,7 @@ NodeRef Engine::checked_index(const NodeRef& index, std::shared_ptr<IndexSite> s
 }
 
 NodeRef Engine::gather(const NodeRef& source, const NodeRef& position, const Dims& shape,
-                       const Dims& strides, const Reach& span) {
+                       const Dims& strides, const Reach& span, bool quads) {
   settle(*source);
   NodeRef base = source->kind == NodeKind::view ? source->inputs[0] : source;
   // What readers make for themselves is nowhere in memory.
@@ -305,6 +305,7 @@ NodeRef Engine::gather(const NodeRef& source, const NodeRef& position, const Dim
   n->layout = {strides, source->kind == NodeKind::leaf ? 0 : layout_of(*source).offset};
   n->bits = static_cast<uint64_t>(span.first);
   n->step = static_cast<uint64_t>(span.last);
+  n->quads = quads;
   return n;
 }
 

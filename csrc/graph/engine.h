@@ -70,9 +70,10 @@ class Engine {
   /// is clamped and recorded: a later read raises IndexError.
   NodeRef checked_index(const NodeRef& index, std::shared_ptr<IndexSite> site);
   /// Elements of `source`, which is written first if it is pending: over `shape` with `strides`,
-  /// each moved by as many elements as `position` (uint32, broadcast) says, which lie in `span`.
+  /// each moved by as many elements as `position` (uint32, broadcast) says, which lie in `span`;
+  /// `quads`: always multiples of four.
   NodeRef gather(const NodeRef& source, const NodeRef& position, const Dims& shape,
-                 const Dims& strides, const Reach& span);
+                 const Dims& strides, const Reach& span, bool quads);
   /// `base` with the elements of `value` (of its dtype, in whole words) put in: over value's shape
   /// with `strides`, each moved by as many elements as `position` (uint32, broadcast) says; those
   /// that move beyond `last` are left out. Where several meet, the operation must not depend on

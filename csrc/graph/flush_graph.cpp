@@ -159,7 +159,7 @@ class Collector {
       bool gather = n.kind == NodeKind::map && n.op == OpId::gather;
       bool scatter = n.kind == NodeKind::scatter;
       if (n.kind == NodeKind::assign || scatter || gather) push_layout(n.layout);
-      if (scatter || gather) key.insert(key.end(), {n.bits, n.step});
+      if (scatter || gather) key.insert(key.end(), {n.bits, n.step, word(n.quads)});
       for (int k = 0; k < n.arity; ++k) {
         const Node& in = *n.inputs[k];
         bool view = in.kind == NodeKind::view;

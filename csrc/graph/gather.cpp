@@ -7,16 +7,31 @@
 namespace wgt::graph {
 
 // The same elements read with the same strides are one access, with the widest span.
-void SpaceCode::collect_gathered(const Node& gather, int source, const Layout& layout) {
+void SpaceCode::collect_gathered(const Node& gather, int source, const Layout& layout,
+                                 const Layout& place) {
   Reach span{static_cast<int64_t>(gather.bits), static_cast<int64_t>(gather.step)};
   for (size_t i = 0; i < accesses_.size(); ++i) {
     Access& a = accesses_[i];
     if (a.value != source || !a.span || !(originals_[i] == layout)) continue;
     a.span = Reach{std::min(a.span->first, span.first), std::max(a.span->last, span.last)};
+    a.quads = a.quads && gather.quads;
+    for (int d = 0; d < full_.size(); ++d) a.moved[d] |= place.strides[d];
     return;
   }
-  accesses_.push_back({source, layout, false, -1, span});
+  accesses_.push_back({source, layout, false, -1, span, gather.quads, place.strides});
   originals_.push_back(layout);
+}
+
+// Whether four elements along the last dimension, from a multiple of four on, are moved alike.
+bool SpaceCode::moves_fours(const Access& a, int lane) const {
+  bool fours = width_ == 4 && !a.write && a.quads && lane == shape_.size() - 1 && lane >= 0 &&
+               a.layout.strides[lane] == 1 && aligned(a, lane);
+  int64_t covered = 1;
+  for (int d = full_.size() - 1; fours && covered < shape_[lane]; --d) {
+    if (full_[d] > 1 && a.moved[d] != 0) fours = false;
+    covered *= full_[d];
+  }
+  return fours;
 }
 
 std::string SpaceCode::emit_checked(int value, const Layout& layout) {
@@ -55,6 +70,9 @@ std::string SpaceCode::emit_gather(int value, const Layout& layout) {
   std::string start = let(start_of(a, parts));
   if (width_ == 1) return let(load_gathered(a, parts, start + " + " + position));
   int dim = lane_dim(lane_axis_);
+  if (parts.empty() && moves_fours(a, dim))
+    return load_four(KernelCode::name_of(a.binding), n.dtype, k_.vec4(source),
+                     let(start + " + " + position + ".x"));
   int64_t stride = dim < 0 ? 0 : a.layout.strides[dim];
   std::string step = stride ? k_.params.add("stride", static_cast<uint32_t>(stride)) : "";
   std::string lanes;

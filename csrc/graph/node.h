@@ -102,6 +102,7 @@ struct Meaning {
   uint8_t arity = 0;
   bool logarithm = false;  // softmax
   bool centred = false;    // normalize: less the mean
+  bool quads = false;      // gather: inputs[1] are multiples of four
   SortForm sort;
   ScatterOp scatter = ScatterOp::store;
   SearchSide side = SearchSide::left;  // search

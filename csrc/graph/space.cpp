@@ -32,7 +32,7 @@ void SpaceCode::collect(int value, const Layout& layout) {
       auto l = compose(full_, layout, n.shape, o.layout);
       if (!l) internal_error("fused through a view that does not compose");
       if (n.op == OpId::gather && i == 0)
-        collect_gathered(n, o.value, *l);
+        collect_gathered(n, o.value, *l, *compose(full_, layout, n.shape, f.operands[1].layout));
       else if (n.op == OpId::checked && i == 1)
         checks_ = true;
       else
@@ -169,8 +169,8 @@ void SpaceCode::set_width(int width, int lane_axis) {
   width_ = width;
   lane_axis_ = lane_axis;
   for (const Access& a : accesses_) {
-    if (is_computed(a) || a.span) continue;
     int lane = lane_dim(lane_axis_);
+    if (is_computed(a) || (a.span && !moves_fours(a, lane))) continue;
     bool vec = width == 4 && lane >= 0 && a.layout.strides[lane] == 1 && aligned(a, lane);
     k_.want_vec4(a.value, vec);
   }

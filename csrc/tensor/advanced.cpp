@@ -57,13 +57,14 @@ Tensor won_values(const Tensor& values, const Tensor& slots, const Dims& region,
   Tensor place = elementwise(OpId::subtract, {elementwise(OpId::maximum, {slots, one}), one});
   // Row-major places in the indices to elements, dimension by dimension where strides force it.
   std::optional<Tensor> element;
-  Reach span;
+  Position p;
   auto add = [&](const Tensor& along, int64_t size, int64_t stride) {
     if (stride == 0 || size == 1) return;
     Tensor moved = elementwise(OpId::multiply, {along, number(static_cast<uint32_t>(stride))});
     element = element ? elementwise(OpId::add, {*element, moved}) : moved;
     int64_t far = (size - 1) * stride;
-    span.add({std::min<int64_t>(far, 0), std::max<int64_t>(far, 0)});
+    p.span.add({std::min<int64_t>(far, 0), std::max<int64_t>(far, 0)});
+    p.quads = p.quads && stride % 4 == 0;
   };
   if (auto one_stride = reshape_strides(inner, inner_strides, Dims{numel(inner)})) {
     add(place, numel(inner), (*one_stride)[0]);
@@ -77,7 +78,7 @@ Tensor won_values(const Tensor& values, const Tensor& slots, const Dims& region,
     }
   }
   Tensor moved = element ? *element : elementwise(OpId::multiply, {place, number(0)});
-  return gather(values, region, strides, moved, span);
+  return gather(values, region, strides, p, moved);
 }
 
 // Every element of the region chooses between its winner's value and its own.

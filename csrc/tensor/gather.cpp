@@ -57,8 +57,10 @@ Tensor scaled(const Tensor& places, int64_t stride) {
   return elementwise(OpId::multiply, {places, step});
 }
 
-void extend(Reach& span, int64_t size, int64_t stride) {
-  span.add({std::min<int64_t>((size - 1) * stride, 0), std::max<int64_t>((size - 1) * stride, 0)});
+void extend(Position& p, int64_t size, int64_t stride) {
+  p.quads = p.quads && stride % 4 == 0;
+  p.span.add(
+      {std::min<int64_t>((size - 1) * stride, 0), std::max<int64_t>((size - 1) * stride, 0)});
 }
 
 void check_device(const Tensor& x, const Tensor& indices, const char* op) {
@@ -122,7 +124,7 @@ Position position_of(const Dims& axes, const Indices& indices, const Dims& strid
         scaled(places(i->at, axes[d], i->axis < 0 ? d : i->axis, i->mode, op), strides[d]);
     p.element = any ? elementwise(OpId::add, {p.element, moved}) : moved;
     any = true;
-    extend(p.span, axes[d], strides[d]);
+    extend(p, axes[d], strides[d]);
   }
   return p;
 }
@@ -154,12 +156,12 @@ Tensor before_rest(const Tensor& t, const Indices& indices, int at) {
   return behind.empty() ? t : expand_dims(t, behind);
 }
 
-Tensor gather(const Tensor& x, const Dims& shape, const Dims& strides, const Tensor& element,
-              const Reach& span) {
+Tensor gather(const Tensor& x, const Dims& shape, const Dims& strides, const Position& p,
+              const Tensor& element) {
   autograd::check_no_rule("gather", x);
   Engine& e = x.engine();
   rt::Lock lock = e.lock();
-  return Tensor(e.gather(x.node(), element.node(), shape, strides, span));
+  return Tensor(e.gather(x.node(), element.node(), shape, strides, p.span, p.quads));
 }
 
 Tensor gather(const Tensor& x, const Indices& indices, int at, const char* op) {
@@ -176,7 +178,7 @@ Tensor gather(const Tensor& x, const Indices& indices, int at, const char* op) {
     rt::Lock lock = x.engine().lock();
     return Tensor(x.engine().fill(x.dtype(), g.shape, 0));
   }
-  return gather(x, g.shape, g.strides, before_rest(p.element, indices, at), p.span);
+  return gather(x, g.shape, g.strides, p, before_rest(p.element, indices, at));
 }
 
 Tensor take(const Tensor& x, const Tensor& indices, int64_t axis, IndexMode mode, const char* op) {
@@ -207,9 +209,9 @@ Tensor take_along_axis(const Tensor& x, const Tensor& indices, int64_t axis, Ind
     rt::Lock lock = x.engine().lock();
     return Tensor(x.engine().fill(x.dtype(), shape, 0));
   }
-  Reach span;
-  extend(span, x.shape()[a], from.strides[a]);
-  return gather(x, shape, strides, position, span);
+  Position p;
+  extend(p, x.shape()[a], from.strides[a]);
+  return gather(x, shape, strides, p, position);
 }
 
 }  // namespace wgt

@@ -34,6 +34,7 @@ struct Position {
   Dims shape;      // that the indices broadcast to
   Tensor element;  // of that shape, uint32; none without indices
   graph::Reach span;
+  bool quads = true;  // all strides are multiples of four
 };
 /// Raises IndexError.
 Dims broadcast_indices(const Indices& indices, const char* op);
@@ -54,9 +55,10 @@ Tensor before_rest(const Tensor& t, const Indices& indices, int at);
 
 /// Elements where the indices lead, whose dimensions are at `at` among those of the other axes.
 Tensor gather(const Tensor& x, const Indices& indices, int at, const char* op);
-/// Elements of `x` over `shape` with these strides, moved by `element`.
-Tensor gather(const Tensor& x, const Dims& shape, const Dims& strides, const Tensor& element,
-              const graph::Reach& span);
+/// Elements of `x` over `shape` with these strides, moved by `element`, which has as many
+/// dimensions.
+Tensor gather(const Tensor& x, const Dims& shape, const Dims& strides, const Position& p,
+              const Tensor& element);
 /// Along one axis, whose place the dimensions of the indices take.
 Tensor take(const Tensor& x, const Tensor& indices, int64_t axis, IndexMode mode, const char* op);
 /// Along one axis, with indices for each element of the other axes; those broadcast.
