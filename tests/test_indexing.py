@@ -176,3 +176,20 @@ def test_empty_axes() -> None:
     for indices in ([0], wt.asarray([0])):
         with pytest.raises(IndexError, match="size 0"):
             wt.take(t, indices, axis=0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "float16", "int32"])
+@pytest.mark.parametrize("columns", [1, 4, 5, 8, 64])
+def test_rows_in_fours(dtype: str, columns: int) -> None:
+    """Rows that begin on multiples of four, that do not, and those read both ways."""
+    x = values((9, 3, columns + 8), dtype)
+    i = np.array([8, 0, -9, 3, 3])
+    for start in (0, 1, 4):
+        a = x[:, :, start : start + columns]
+        t = wt.asarray(x)[:, :, start : start + columns]
+        for s, b in ((t, a), (t + 1, a + np.array(1, dtype))):
+            same(s[wt.asarray(i)], b[i])
+            same(s[wt.asarray(i), 1] + 1, b[i, 1] + np.array(1, dtype))
+            same(s[wt.asarray(i)] + s[:5], b[i] + b[:5])
+            total = s[wt.asarray(i)].astype("float32").sum(axis=2)
+            same(total, b[i].astype("float32").sum(axis=2))
