@@ -2,7 +2,8 @@
 
 WGTENSOR_SOAK_GRAPHS random programs, 20,000 by default, in WGTENSOR_SOAK_PARTS equal parts, which
 pytest -n runs side by side. WGTENSOR_SOAK_SEED is the first seed, by default one that the clock
-gives. Seeds are printed, and what fails with one fails again.
+gives. Seeds are printed, and what fails with one fails again. WGTENSOR_INDEX_EXAMPLES keys of
+arrays, 5,000 by default, get and set elements.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from test_loss import destroyed, injected
 from test_random_gradients import examine_by_differences, examine_by_torch
 from test_random_graphs import MODES, alive, examine, unbounded
 from test_resources import distinct_kernels
+
+os.environ.setdefault("WGTENSOR_INDEX_EXAMPLES", "5000")
+from test_indexing import test_get, test_set  # noqa: F401
 from wgtensor import nn, optim
 
 GRAPHS = int(os.environ.get("WGTENSOR_SOAK_GRAPHS", "20000"))

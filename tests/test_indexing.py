@@ -193,3 +193,13 @@ def test_rows_in_fours(dtype: str, columns: int) -> None:
             same(s[wt.asarray(i)] + s[:5], b[i] + b[:5])
             total = s[wt.asarray(i)].astype("float32").sum(axis=2)
             same(total, b[i].astype("float32").sum(axis=2))
+
+
+def test_methods() -> None:
+    x = values((4, 5), "float32")
+    t = wt.asarray(x)
+    same(t.take([3, -1]), x.take([3, -1]))
+    same(t.take(wt.asarray([9]), axis=1, mode="clip"), x.take([9], axis=1, mode="clip"))
+    t.put([0, -1], [7, 8])
+    x.put([0, -1], [7, 8])
+    same(t, x)

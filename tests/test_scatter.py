@@ -182,6 +182,8 @@ def test_faults_and_errors() -> None:
         wt.segment_sum(t, wt.asarray([0, 1, 4, 2]), 4).numpy()
     with pytest.raises(IndexError, match=r"\[segment_sum\] index 4 is"):
         wt.segment_sum(t, [0, 1, 4, 2], 4)
+    with pytest.raises(IndexError, match=r"\[segment_sum\] index 1 is .* axis 0 with size 1"):
+        wt.segment_sum(t, wt.asarray([0, 0, 1, 0]), 1).numpy()
     with pytest.raises(IndexError, match=r"\[scatter_add\] index -5 is"):
         wt.scatter_add(t, 0, wt.asarray([[-5, 0, 0]]), 1.0).numpy()
     np.add.at(t, (0, wt.asarray([9])), 1)

@@ -83,11 +83,16 @@ Tensor fold_rows(ReduceOp op, const Tensor& base, const Tensor& values, const Te
     Tensor place = elementwise(OpId::multiply, {rows, number(elements)});
     return scatter(*atomic, base, values, expand_dims(place, {1}), Dims{0, 1}, (n - 1) * elements);
   }
+  graph::Engine& e = base.engine();
+  if (n == 1) {  // in order as they are
+    Tensor all = expand_dims(rows, {1});
+    rt::Lock lock = e.lock();
+    return Tensor(e.segments(op, base.node(), values.node(), all.node()));
+  }
   Tensor order = argsort(
       rows, 0, false, std::max(static_cast<int>(std::bit_width(static_cast<uint64_t>(n - 1))), 1));
   Tensor sorted = take(values, order, 0, IndexMode::trusted, "segments");
   Tensor segments = expand_dims(take(rows, order, 0, IndexMode::trusted, "segments"), {1});
-  graph::Engine& e = base.engine();
   rt::Lock lock = e.lock();
   return Tensor(e.segments(op, base.node(), sorted.node(), segments.node()));
 }

@@ -11,10 +11,12 @@ from wgtensor import _core, _dlpack, _printing, _ufuncs
 from wgtensor import _elementwise as e
 from wgtensor import _functions as f
 from wgtensor import _grids as g
+from wgtensor import _indexing as i
 from wgtensor import _manipulation as m
 from wgtensor import _order_methods as o
 from wgtensor import _products as p
 from wgtensor import _reductions as r
+from wgtensor import _scattering as s
 from wgtensor import autograd as a
 from wgtensor._arrays import DeviceLike, as_tensor, asarray, into
 from wgtensor._core import Tensor
@@ -386,7 +388,19 @@ def _init(self: Tensor, *args: Any, **kwargs: Any) -> None:
     raise TypeError("[Tensor] has no constructor: use asarray(data), or zeros, ones, full, empty")
 
 
+def _take(self: Tensor, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Tensor:
+    """The elements at integer indices along an axis; of the flattened tensor by default."""
+    return i.take(self, indices, axis, mode=mode)
+
+
+def _put(self: Tensor, indices: Any, values: Any, *, mode: str = "raise") -> None:
+    """Replaces elements by their indices in row-major order; values repeat as needed."""
+    s.put(self, indices, values, mode=mode)
+
+
 _MEMBERS: dict[str, Any] = {
+    "take": _take,
+    "put": _put,
     "__init__": _init,
     "__repr__": _printing.representation,
     "__str__": _printing.text,
