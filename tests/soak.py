@@ -26,10 +26,10 @@ from test_loss import destroyed, injected
 from test_random_gradients import examine_by_differences, examine_by_torch
 from test_random_graphs import MODES, alive, examine, unbounded
 from test_resources import distinct_kernels
+from wgtensor import nn, optim
 
 os.environ.setdefault("WGTENSOR_INDEX_EXAMPLES", "5000")
 from test_indexing import test_get, test_set  # noqa: F401
-from wgtensor import nn, optim
 
 GRAPHS = int(os.environ.get("WGTENSOR_SOAK_GRAPHS", "20000"))
 PARTS = int(os.environ.get("WGTENSOR_SOAK_PARTS", "1"))
