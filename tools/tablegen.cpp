@@ -116,7 +116,8 @@ std::string python() {
     o << "    (" << literal(r.name) << ", " << r.arity() << ", " << literal(r.parameters) << ", "
       << literal(r.rule) << ", " << literal(r.kinds()) << ", " << literal(r.numpy) << ", "
       << literal(r.domain) << ", " << literal(r.dunder) << ", " << literal(r.doc) << "),\n";
-  o << ")\n\n#: rules of the differentiable rows, as the table has them\nGRADIENTS: dict[str, str] = {\n";
+  o << ")\n\n#: rules of the differentiable rows, as the table has them\nGRADIENTS: dict[str, str] "
+       "= {\n";
   for (const Row& r : kRows)
     if (!r.gradient.empty() && r.gradient != "NO_GRAD")
       o << "    " << literal(r.name) << ": " << literal(r.gradient) << ",\n";

@@ -17,7 +17,8 @@ struct Placement {
 };
 
 struct Group {
-  int anchor = -1;           // reduce, softmax, scan, sort, tally, compact, search, matmul or assign; -1: elementwise only
+  int anchor = -1;  // reduce, softmax, scan, sort, tally, compact, search, matmul or assign; -1:
+                    // elementwise only
   std::vector<int> outputs;  // nodes written to memory
   Dims space[2];
   int ops = 0;
