@@ -149,7 +149,8 @@ def test_ctrl_c_reaches_a_waiting_read() -> None:
     run_script(
         HEAD
         + """
-import _thread
+import _thread, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job may ignore it
 def interrupt():
     wait_for_work()
     _thread.interrupt_main()
