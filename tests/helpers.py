@@ -19,6 +19,13 @@ def device_has(dtype: str) -> bool:
     return wt._core.has_dtype(wt._dtypes.to_dtype(dtype), None)
 
 
+def tensor(data: Any, device: Any = None) -> wt.Tensor:
+    """asarray(); 64-bit arrays, which NumPy makes of most things, fit a device that has none."""
+    if isinstance(data, np.ndarray) and data.itemsize == 8 and not device_has(data.dtype.name):
+        data = data.astype({"i": np.int32, "u": np.uint32, "f": np.float32}[data.dtype.kind])
+    return wt.asarray(data, device=device)
+
+
 ROWS = {row[0]: i for i, row in enumerate(wt._generated.TABLE)}
 
 

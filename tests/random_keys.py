@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-import wgtensor as wt
+from helpers import tensor
 
 Key = tuple[Any, ...]
 
@@ -98,6 +98,6 @@ def on_device(key: Key, chosen: list[bool]) -> Key:
     turns = iter(chosen)
 
     def moved(i: Any) -> Any:
-        return wt.asarray(i) if isinstance(i, np.ndarray) and next(turns, True) else i
+        return tensor(i) if isinstance(i, np.ndarray) and next(turns, True) else i
 
     return tuple(moved(i) for i in key)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import wgtensor as wt
+from helpers import tensor
 
 
 def same(t: Any, a: Any) -> None:
@@ -27,10 +28,10 @@ def test_choose(mode: str, rng: np.random.Generator) -> None:
     wild = a if mode == "raise" else a * 5 - 4
     for index in (wild, wild[:, :1], wild[0]):
         expected = np.choose(index, choices, mode=mode)
-        same(wt.choose(wt.asarray(index), choices, mode=mode), expected)
+        same(wt.choose(tensor(index), choices, mode=mode), expected)
         same(wt.choose(index, choices, mode=mode), expected)
     with pytest.raises(IndexError, match="index 3 is out of bounds for axis 0 with size 3"):
-        wt.choose(wt.asarray([3]), choices).numpy()
+        wt.choose(tensor([3]), choices).numpy()
     with pytest.raises(ValueError, match="choice"):
         wt.choose([0], [])
 
@@ -39,9 +40,9 @@ def test_compress_and_extract(rng: np.random.Generator) -> None:
     x = rng.random((4, 5, 3)).astype("float32")
     for axis, n in ((0, 4), (1, 5), (2, 2), (-1, 0), (None, 50)):
         c = rng.random(n) < 0.5
-        same(wt.compress(wt.asarray(c), x, axis), np.compress(c, x, axis))
-        same(wt.compress(c, wt.asarray(x), axis), np.compress(c, x, axis))
-    same(wt.extract(x > 0.5, wt.asarray(x)), np.extract(x > 0.5, x))
+        same(wt.compress(tensor(c), x, axis), np.compress(c, x, axis))
+        same(wt.compress(c, tensor(x), axis), np.compress(c, x, axis))
+    same(wt.extract(x > 0.5, tensor(x)), np.extract(x > 0.5, x))
     with pytest.raises(IndexError, match="axis 2 with size 3"):
         wt.compress([True] * 4, x, 2)
 
@@ -51,8 +52,8 @@ def test_place(rng: np.random.Generator) -> None:
         x = rng.integers(0, 90, (4, 5)).astype(dtype)
         mask = rng.random((4, 5)) < 0.6
         for values in ([1, 2, 3], [7], np.arange(30)):
-            t, e = wt.asarray(x), x.copy()
-            wt.place(t, wt.asarray(mask), values)
+            t, e = tensor(x), x.copy()
+            wt.place(t, tensor(mask), values)
             np.place(e, mask, np.asarray(values, dtype))
             same(t, e)
     with pytest.raises(ValueError, match="value"):
@@ -72,10 +73,10 @@ def test_select(rng: np.random.Generator) -> None:
 
 def test_ix(rng: np.random.Generator) -> None:
     x = rng.random((5, 6)).astype("float32")
-    t = wt.asarray(x)
+    t = tensor(x)
     rows, columns, mask = [3, 1], [0, 5, -1], rng.random(6) < 0.5
     same(t[wt.ix_(rows, columns)], x[np.ix_(rows, columns)])
-    same(t[wt.ix_(wt.asarray(rows), wt.asarray(mask))], x[np.ix_(rows, mask)])
+    same(t[wt.ix_(tensor(rows), tensor(mask))], x[np.ix_(rows, mask)])
     t[wt.ix_(rows, columns)] = 0
     x[np.ix_(rows, columns)] = 0
     same(t, x)
@@ -85,7 +86,7 @@ def test_indices_of_shapes(rng: np.random.Generator) -> None:
     shape = (3, 4, 5)
     flat = rng.integers(0, 60, (2, 7))
     many = np.unravel_index(flat, shape)
-    for view in (lambda a: a, wt.asarray):
+    for view in (lambda a: a, tensor):
         same(wt.unravel_index(view(flat), shape), many)
         same(wt.ravel_multi_index([view(m) for m in many], shape), flat)
         for mode in ("clip", "wrap"):
@@ -94,9 +95,9 @@ def test_indices_of_shapes(rng: np.random.Generator) -> None:
                 wt.ravel_multi_index([view(m) for m in wild], shape, mode=mode),
                 np.ravel_multi_index(wild, shape, mode=mode),
             )
-    same(wt.unravel_index(wt.asarray(7), 9), np.unravel_index(7, 9))
+    same(wt.unravel_index(tensor(7), 9), np.unravel_index(7, 9))
     with pytest.raises(IndexError, match="size 60"):
-        wt.unravel_index(wt.asarray([60]), shape)[0].numpy()
+        wt.unravel_index(tensor([60]), shape)[0].numpy()
     with pytest.raises(IndexError, match="axis 1 with size 4"):
         wt.ravel_multi_index([0, 4, 0], shape)
     same(wt.diag_indices(4, 3), np.diag_indices(4, 3))

@@ -9,7 +9,7 @@ import pytest
 
 import wgtensor as wt
 import wgtensor.nn.functional as F
-from helpers import device_has
+from helpers import device_has, tensor
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "uint32", "int64"])
@@ -19,13 +19,13 @@ def test_bincount(dtype: str, rng: np.random.Generator) -> None:
     x = rng.integers(0, 2 if dtype == "bool" else 100, 3000).astype(dtype)
     w = rng.integers(0, 9, 3000).astype("float32")
     for a in (x, x[:1], x[:0]):
-        t, v = wt.asarray(a), w[: a.size]
+        t, v = tensor(a), w[: a.size]
         counted = a.astype("int64")
         for least in (0, 7, 200):
             r = wt.bincount(t, minlength=least)
             assert r.dtype == wt.int32
             np.testing.assert_array_equal(r.numpy(), np.bincount(counted, minlength=least))
-            r = wt.bincount(t, wt.asarray(v), least)
+            r = wt.bincount(t, tensor(v), least)
             assert r.dtype == wt.float32
             np.testing.assert_array_equal(r.numpy(), np.bincount(counted, v, least))
         np.testing.assert_array_equal(
@@ -35,19 +35,19 @@ def test_bincount(dtype: str, rng: np.random.Generator) -> None:
 
 def test_bincount_errors() -> None:
     with pytest.raises(ValueError, match="-3"):
-        wt.bincount(wt.asarray([1, -3]))
+        wt.bincount(tensor([1, -3]))
     with pytest.raises(wt.ShapeError, match=r"\(1, 2\)"):
-        wt.bincount(wt.asarray([[1, 3]]))
+        wt.bincount(tensor([[1, 3]]))
     with pytest.raises(wt.DTypeError, match="float32"):
-        wt.bincount(wt.asarray([1.0]))
+        wt.bincount(tensor([1.0]))
     with pytest.raises(wt.ShapeError, match="weights"):
-        wt.bincount(wt.asarray([1]), [1.0, 2.0])
+        wt.bincount(tensor([1]), [1.0, 2.0])
     with pytest.raises(IndexError, match="index 5 is out of bounds for axis 0 with size 4"):
-        wt.bincount(wt.asarray([1, 5]), length=4).numpy()
+        wt.bincount(tensor([1, 5]), length=4).numpy()
 
 
 def same_histogram(x: Any, *args: Any, **kwargs: Any) -> None:
-    counts, edges = wt.histogram(wt.asarray(x), *args, **kwargs)
+    counts, edges = wt.histogram(tensor(x), *args, **kwargs)
     e_counts, e_edges = np.histogram(x, *args, **kwargs)
     if e_counts.dtype.kind == "f":
         np.testing.assert_allclose(counts.numpy(), e_counts, rtol=1e-5)
@@ -75,7 +75,7 @@ def test_edges_of_bins() -> None:
     x = np.array([0, 1, 1, 2, 3, 4, 4, 5, -1, 9], "float32")
     same_histogram(x, [0, 1, 2, 4])
     same_histogram(x, 4, (0, 4))
-    counts, _ = wt.histogram(wt.asarray([0.5, np.nan, np.inf, -np.inf]), 2, (0, 1))
+    counts, _ = wt.histogram(tensor([0.5, np.nan, np.inf, -np.inf]), 2, (0, 1))
     assert counts.tolist() == [0, 1]
     for bad in (0, -1):
         with pytest.raises(ValueError, match="bin"):
@@ -85,14 +85,14 @@ def test_edges_of_bins() -> None:
     with pytest.raises(ValueError, match="range"):
         wt.histogram(x, 3, (1, 0))
     with pytest.raises(ValueError, match="range"):
-        wt.histogram(wt.asarray([np.nan, 1.0]))
+        wt.histogram(tensor([np.nan, 1.0]))
     with pytest.raises(TypeError, match="auto"):
         wt.histogram(x, "auto")
 
 
 def test_one_hot() -> None:
     labels = np.array([[0, 2], [1, 5]])
-    for t in (labels, wt.asarray(labels), wt.asarray(labels, dtype="uint8")):
+    for t in (labels, tensor(labels), wt.asarray(labels, dtype="uint8")):
         r = F.one_hot(t, 3)
         assert r.dtype == wt.float32
         np.testing.assert_array_equal(r.numpy(), labels[..., None] == np.arange(3))
@@ -108,14 +108,14 @@ def test_one_hot() -> None:
 
 def test_embedding(rng: np.random.Generator) -> None:
     w, ids = rng.random((20, 6), "float32"), rng.integers(0, 20, (3, 4))
-    np.testing.assert_array_equal(F.embedding(wt.asarray(ids), wt.asarray(w)).numpy(), w[ids])
+    np.testing.assert_array_equal(F.embedding(tensor(ids), tensor(w)).numpy(), w[ids])
     np.testing.assert_array_equal(F.embedding(ids, w).numpy(), w[ids])
-    leaf = wt.asarray(w).requires_grad_()
-    F.embedding(wt.asarray(ids), leaf).sum().backward()
+    leaf = tensor(w).requires_grad_()
+    F.embedding(tensor(ids), leaf).sum().backward()
     assert leaf.grad is not None
     count = np.bincount(ids.ravel(), minlength=20)[:, None]
     np.testing.assert_array_equal(leaf.grad.numpy(), np.broadcast_to(count, (20, 6)))
     with pytest.raises(wt.ShapeError, match=r"\(6,\)"):
         F.embedding(ids, w[0])
     with pytest.raises(IndexError, match="index 20 is out of bounds for axis 0 with size 20"):
-        F.embedding(wt.asarray([20]), wt.asarray(w)).numpy()
+        F.embedding(tensor([20]), tensor(w)).numpy()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wgtensor as wt
-from helpers import setting
+from helpers import setting, tensor
 
 
 @pytest.fixture(params=[False, True], ids=["plain", "debug"])
@@ -18,24 +18,24 @@ def device(request: pytest.FixtureRequest) -> Iterator[wt.Device]:
 
 
 def table(device: wt.Device, shape: tuple[int, ...] = (10, 4)) -> wt.Tensor:
-    return wt.asarray(np.arange(np.prod(shape), dtype="float32").reshape(shape), device=device)
+    return tensor(np.arange(np.prod(shape), dtype="float32").reshape(shape), device=device)
 
 
 def test_the_read_names_all_there_is(device: wt.Device) -> None:
     x = table(device)
-    y = x[:, wt.asarray([0, 7, 2], device=device)]
+    y = x[:, tensor([0, 7, 2], device=device)]
     with pytest.raises(IndexError) as caught:
         y.numpy()
     assert str(caught.value) == "[getitem] index 7 is out of bounds for axis 1 with size 4"
     with pytest.raises(IndexError, match=r"^\[take\] index -11 is .* axis 0 with size 10$"):
-        wt.take(x, wt.asarray([3, -10, -11], device=device), axis=0).numpy()
+        wt.take(x, tensor([3, -10, -11], device=device), axis=0).numpy()
     with pytest.raises(IndexError, match=r"^\[take_along_axis\] index 4 is .* axis 1 with size 4$"):
-        wt.take_along_axis(x, wt.asarray([[4]], device=device), 1).numpy()
+        wt.take_along_axis(x, tensor([[4]], device=device), 1).numpy()
 
 
 def test_any_read_and_synchronise_tell_once(device: wt.Device) -> None:
     x = table(device)
-    bad = wt.asarray([10], device=device)
+    bad = tensor([10], device=device)
     for wait in (lambda: (x + 1).numpy(), device.synchronize, lambda: float(x.sum())):
         y = x[bad] * 2
         y.eval()
@@ -51,7 +51,7 @@ def test_the_worst_index_is_told_every_time(device: wt.Device) -> None:
     i[::7] += 60
     for _ in range(10):
         with pytest.raises(IndexError, match=f"index {i.max()} is"):
-            x[wt.asarray(i, device=device)].numpy()
+            x[tensor(i, device=device)].numpy()
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32", "int64", "uint64"])
@@ -63,7 +63,7 @@ def test_extreme_indices(device: wt.Device, dtype: str) -> None:
         if value == 0:
             continue
         with pytest.raises(IndexError, match=r"out of bounds for axis 0 with size 10"):
-            x[wt.asarray(np.array([value], dtype), device=device)].numpy()
+            x[tensor(np.array([value], dtype), device=device)].numpy()
 
 
 def test_nothing_beside_the_tensor_is_touched(device: wt.Device) -> None:
@@ -77,7 +77,7 @@ def test_nothing_beside_the_tensor_is_touched(device: wt.Device) -> None:
     wild = np.array([2**31 - 1, -(2**31), 10, -11, 1 << 20, 3], "int32")
     for t in targets:
         for i in (wild, np.concatenate([wild, np.arange(3).repeat(9).astype("int32")])):
-            indices = wt.asarray(i, device=device)
+            indices = tensor(i, device=device)
             with pytest.raises(IndexError):
                 t[indices].numpy()
             t[indices] = 1
@@ -97,14 +97,14 @@ def test_sizes_that_no_vector_divides(device: wt.Device) -> None:
     for n in (1, 2, 3, 5, 63, 65, 257):  # what lies behind the indices in memory is no index
         i = np.arange(n, dtype="int32") % 10
         np.testing.assert_array_equal(
-            table(device, (10,))[wt.asarray(i, device=device)].numpy(), i.astype("float32")
+            table(device, (10,))[tensor(i, device=device)].numpy(), i.astype("float32")
         )
-        packed = wt.asarray(i.astype("uint8"), device=device)
+        packed = tensor(i.astype("uint8"), device=device)
         np.testing.assert_array_equal(table(device, (10,))[packed].numpy(), i.astype("float32"))
 
 
 def test_many_places(device: wt.Device) -> None:
-    bad = wt.asarray([-100_000], device=device)
+    bad = tensor([-100_000], device=device)
     kept = [wt.take(wt.zeros(n, device=device), bad, axis=0) for n in range(1, 700)]
     wt.eval(*kept)
     with pytest.raises(IndexError, match=r"index -100000 is out of bounds for axis 0 with size"):
@@ -137,7 +137,7 @@ def test_unchecked_work_reads_no_more(device: wt.Device) -> None:
     (x + 1).numpy()
     plain = wt.stats(device)["bytes_read"] - before
     assert plain == x.nbytes
-    y = x[wt.asarray([1, 2], device=device)]
+    y = x[tensor([1, 2], device=device)]
     dispatches = wt.stats(device)["dispatches"]
     y.numpy()
     assert wt.stats(device)["dispatches"] - dispatches == 1

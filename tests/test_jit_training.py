@@ -18,7 +18,7 @@ OPTIMIZERS: dict[str, Callable[..., optim.Optimizer]] = {
     "Adam": lambda p: optim.Adam(p, lr=0.01, weight_decay=0.1),
     "amsgrad": lambda p: optim.Adam(p, lr=0.01, amsgrad=True, maximize=True),
     "AdamW": lambda p: optim.AdamW(p, lr=0.01),
-    "RMSprop": lambda p: optim.RMSprop(p, lr=0.01, momentum=0.9, centered=True),
+    "RMSprop": lambda p: optim.RMSprop(p, lr=0.01, momentum=0.9, centered=True, eps=0.1),
     "Adagrad": lambda p: optim.Adagrad(p, lr=0.1, lr_decay=0.1),
     "Lion": lambda p: optim.Lion(p, lr=0.001, weight_decay=0.1),
 }

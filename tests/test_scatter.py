@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wgtensor as wt
-from helpers import device_has
+from helpers import device_has, tensor
 
 DTYPES = [
     *("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"),
@@ -44,13 +44,13 @@ def test_ufunc_at(fold: str, dtype: str, rng: np.random.Generator) -> None:
     for key in (rows[:, 0], (slice(None, None, -2), [0, 1, 1, -1]), (rows, slice(1, 3), columns)):
         v = small(x[key].shape, dtype, rng)
         for value in (v, v[..., :1], v.flat[0]):
-            t, e = wt.asarray(x), x.copy()
+            t, e = tensor(x), x.copy()
             UFUNCS[fold].at(e, key, value)
-            UFUNCS[fold].at(t, key, wt.asarray(value))
+            UFUNCS[fold].at(t, key, tensor(value))
             same(t, e)
-    t, e = wt.asarray(x), x.copy()
+    t, e = tensor(x), x.copy()
     UFUNCS[fold].at(e, mask, x[0, 0])
-    UFUNCS[fold].at(t, wt.asarray(mask), wt.asarray(x[0, 0]))
+    UFUNCS[fold].at(t, tensor(mask), tensor(x[0, 0]))
     same(t, e)
 
 
@@ -65,12 +65,12 @@ def test_segments(count: int, segments: int, rng: np.random.Generator) -> None:
             e = np.full((segments, *shape[1:]), first, "float32")
             UFUNCS[fold].at(e, ids, v)
             f = getattr(wt, f"segment_{fold}")
-            same(f(wt.asarray(v), wt.asarray(ids), segments), e)
+            same(f(tensor(v), tensor(ids), segments), e)
             same(f(v, ids, segments), e)
         total = np.zeros((segments, *shape[1:]))
         np.add.at(total, ids, v)
         n = np.bincount(ids, minlength=segments).reshape(-1, *(1,) * (len(shape) - 1))
-        mean = wt.segment_mean(wt.asarray(v), wt.asarray(ids), segments)
+        mean = wt.segment_mean(tensor(v), tensor(ids), segments)
         np.testing.assert_allclose(mean.numpy(), total / np.maximum(n, 1), rtol=1e-6, atol=1e-6)
 
 
@@ -82,8 +82,8 @@ def test_nan_wins_and_segments_without_rows(rng: np.random.Generator) -> None:
     i = wt.asarray([7], dtype="int16")
     assert wt.segment_max(i, [1], 3).tolist() == [-(2**15), 7, -(2**15)]
     assert wt.segment_prod(i, [1], 3).tolist() == [1, 7, 1]
-    assert wt.segment_sum(wt.asarray([True] * 4), [1, 1, 0, 1], 2).tolist() == [1, 3]
-    assert wt.segment_mean(wt.asarray([1, 2]), [0, 0], 2).tolist() == [1.5, 0]
+    assert wt.segment_sum(tensor([True] * 4), [1, 1, 0, 1], 2).tolist() == [1, 3]
+    assert wt.segment_mean(tensor([1, 2]), [0, 0], 2).tolist() == [1.5, 0]
     same(wt.segment_sum(wt.zeros((0, 3)), wt.zeros(0, dtype="int32"), 2), np.zeros((2, 3), "f4"))
     same(wt.segment_sum(wt.zeros((0, 3)), [], 0), np.zeros((0, 3), "f4"))
 
@@ -91,8 +91,8 @@ def test_nan_wins_and_segments_without_rows(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 @pytest.mark.parametrize("bins", [1, 100, 20_000])
 def test_sums_are_the_same_bits_every_time(dtype: str, bins: int, rng: np.random.Generator) -> None:
-    v = wt.asarray(rng.standard_normal(50_000).astype("float32")).astype(dtype)
-    ids = wt.asarray(rng.integers(0, bins, 50_000))
+    v = tensor(rng.standard_normal(50_000).astype("float32")).astype(dtype)
+    ids = tensor(rng.integers(0, bins, 50_000))
     runs = [wt.scatter_add(wt.zeros(bins, dtype=dtype), 0, ids, v).numpy() for _ in range(10)]
     for r in runs[1:]:
         np.testing.assert_array_equal(r.view(np.uint8), runs[0].view(np.uint8))
@@ -121,9 +121,9 @@ def test_scatter(reduce: str | None, axis: int, rng: np.random.Generator) -> Non
         folded = {"add": old + new, "multiply": old * new, "amax": max(old, new)}
         folded["amin"] = min(old, new)
         expected[tuple(at)] = new if reduce is None else folded[reduce]
-    t = wt.asarray(x)
-    for i in (index, wt.asarray(index)):
-        same(wt.scatter(t, axis, i, wt.asarray(src), reduce=reduce), expected)
+    t = tensor(x)
+    for i in (index, tensor(index)):
+        same(wt.scatter(t, axis, i, tensor(src), reduce=reduce), expected)
     same(t, x)
     if reduce == "add":
         same(wt.scatter_add(t, axis, index, src), expected)
@@ -138,17 +138,17 @@ def test_index_add(axis: int, rng: np.random.Generator) -> None:
     v = rng.integers(0, 9, np.take(x, i, axis).shape).astype("float32")
     e = x.copy()
     np.add.at(e, (slice(None),) * (axis % 3) + (i,), 2 * v)
-    same(wt.index_add(x, axis, wt.asarray(i), v, alpha=2), e)
-    same(wt.index_add(wt.asarray(x), axis, i, wt.asarray(v), alpha=2), e)
+    same(wt.index_add(x, axis, tensor(i), v, alpha=2), e)
+    same(wt.index_add(tensor(x), axis, i, tensor(v), alpha=2), e)
 
 
 def test_put(rng: np.random.Generator) -> None:
     for mode in ("raise", "clip", "wrap"):
         for values in ([9.0, 8.0], 7.0, np.arange(9.0), []):
-            for view in (lambda i: i, wt.asarray):
+            for view in (lambda i: i, tensor):
                 x = rng.random((4, 5)).astype("float32")
                 i = rng.integers(-20, 20, (2, 3)) * (1 if mode == "raise" else 7)
-                t = wt.asarray(x)
+                t = tensor(x)
                 before = t[:]
                 wt.put(t, view(i), values, mode=mode)
                 same(before, x)
@@ -170,23 +170,23 @@ def test_put_along_axis(axis: int | None, rng: np.random.Generator) -> None:
         i = np.take(i, [0], axis=(axis + 1) % 3)  # broadcasts
     for values in (rng.random(shape).astype("float32"), 3.0):
         v = values if axis is None else np.broadcast_to(values, shape)
-        t, e = wt.asarray(x), x.copy()
+        t, e = tensor(x), x.copy()
         np.put_along_axis(e, i if axis is None else np.broadcast_to(i, shape), v, axis)
-        wt.put_along_axis(t, wt.asarray(i), values, axis)
+        wt.put_along_axis(t, tensor(i), values, axis)
         same(t, e)
 
 
 def test_faults_and_errors() -> None:
     t = wt.zeros((4, 3))
     with pytest.raises(IndexError, match=r"\[segment_sum\] index 4 is .* axis 0 with size 4"):
-        wt.segment_sum(t, wt.asarray([0, 1, 4, 2]), 4).numpy()
+        wt.segment_sum(t, tensor([0, 1, 4, 2]), 4).numpy()
     with pytest.raises(IndexError, match=r"\[segment_sum\] index 4 is"):
         wt.segment_sum(t, [0, 1, 4, 2], 4)
     with pytest.raises(IndexError, match=r"\[segment_sum\] index 1 is .* axis 0 with size 1"):
-        wt.segment_sum(t, wt.asarray([0, 0, 1, 0]), 1).numpy()
+        wt.segment_sum(t, tensor([0, 0, 1, 0]), 1).numpy()
     with pytest.raises(IndexError, match=r"\[scatter_add\] index -5 is"):
-        wt.scatter_add(t, 0, wt.asarray([[-5, 0, 0]]), 1.0).numpy()
-    np.add.at(t, (0, wt.asarray([9])), 1)
+        wt.scatter_add(t, 0, tensor([[-5, 0, 0]]), 1.0).numpy()
+    np.add.at(t, (0, tensor([9])), 1)
     with pytest.raises(IndexError, match=r"\[add.at\] index 9 is out of bounds for axis 1"):
         t.numpy()
     with pytest.raises(IndexError, match="size 0"):

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from wgtensor import _core
-from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor, from_host
+from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor, asarray, from_host
 from wgtensor._core import ShapeError, Tensor
 from wgtensor._dtypes import int32
-from wgtensor._functions import arange, astype, broadcast_shapes, broadcast_to
+from wgtensor._functions import arange, astype, broadcast_shapes, broadcast_to, full
 from wgtensor._generated import where as _select
 from wgtensor._indexing import index_operand
 from wgtensor._manipulation import as_int, as_tensors, axis_of, broadcast_arrays, stack
@@ -76,7 +76,10 @@ def place(x: Tensor, mask: ArrayLike, values: ArrayLike, /) -> None:
     m = astype(as_tensor("place", mask, x.device), "bool")
     if m.shape != x.shape:
         raise ShapeError(f"[place] a mask of shape {m.shape} for a tensor of shape {x.shape}")
-    v = astype(as_tensor("place", values, x.device).reshape(-1), x.dtype)
+    if isinstance(values, Tensor):
+        v = astype(as_tensor("place", values, x.device).reshape(-1), x.dtype)
+    else:  # cast on the host: the device may lack the dtype that NumPy chooses
+        v = asarray(values, dtype=x.dtype, device=x.device).reshape(-1)
     if x.size == 0:
         return
     if v.size == 0:
@@ -133,7 +136,7 @@ def unravel_index(indices: ArrayLike, shape: Any, /) -> tuple[Tensor, ...]:
     read.
     """
     dims, size = _size("unravel_index", shape)
-    like = as_tensor("unravel_index", indices)
+    like = indices if isinstance(indices, Tensor) else full((), 0)
     operand, how = index_operand("unravel_index", indices, size, 0, "raise", like)
     rest = _core.places(operand, size, 0, how, "unravel_index")
     out: list[Tensor] = []
@@ -155,7 +158,7 @@ def ravel_multi_index(
     if len(multi_index) != len(shape) or not shape:
         raise ValueError(f"[{op}] {len(multi_index)} indices for {len(shape)} dimensions")
     first = next((i for i in multi_index if isinstance(i, Tensor)), None)
-    like = as_tensor(op, multi_index[0]) if first is None else first
+    like = full((), 0) if first is None else first
     place: Any = None
     for axis, (i, n) in enumerate(zip(multi_index, shape, strict=True)):
         operand, how = index_operand(op, i, n, axis, mode, like)

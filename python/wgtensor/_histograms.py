@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wgtensor import _core
-from wgtensor._arrays import ArrayLike, as_tensor
+from wgtensor._arrays import ArrayLike, as_tensor, asarray
 from wgtensor._core import DTypeError, ShapeError, Tensor
 from wgtensor._dtypes import isdtype
 from wgtensor._elementwise import clip
@@ -93,10 +93,10 @@ def histogram(
         raise ShapeError(f"[histogram] {w.size} weights for {t.size} elements")
     edges = _edges(t, bins, range)
     floats = t.dtype if isdtype(t.dtype, "real floating") else _core.default_float()
-    shown = as_tensor("histogram", edges, t.device)._astype(floats)
+    shown = asarray(edges, dtype=floats, device=t.device)
     counts = _binned(t, edges, w)
     if density:
-        widths = as_tensor("histogram", np.diff(edges), t.device)._astype(floats)
+        widths = asarray(np.diff(edges), dtype=floats, device=t.device)
         counts = astype(counts, floats) / widths / _sum(astype(counts, floats))
     return counts, shown
 
@@ -133,7 +133,7 @@ def _binned(t: Tensor, edges: np.ndarray[Any, Any], weights: Tensor | None) -> T
         edges = np.clip(np.ceil(edges), bounds.min, bounds.max)
     else:
         last = float(edges[-1])
-    table = as_tensor("histogram", edges, t.device)._astype(t.dtype)
+    table = asarray(edges, dtype=t.dtype, device=t.device)
     inside = (t >= take(table, [0])) & (t <= last)
     place = clip(searchsorted(table, t, side="right") - 1, 0, n - 1)
     one = _select(inside, 1 if weights is None else weights, 0)

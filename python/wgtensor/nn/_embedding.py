@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor
 from wgtensor._core import DTypeError, ShapeError, Tensor
 from wgtensor._functions import arange, astype
@@ -40,12 +42,16 @@ def one_hot(
 
     Integers that are no class give zeros. Raises DTypeError, ValueError.
     """
-    t = as_tensor("one_hot", input)
-    if t.dtype.kind not in "iu":
-        raise DTypeError(f"[one_hot] takes integers, not {t.dtype}")
     n = as_int("one_hot", "num_classes", num_classes)
     if n < 0:
         raise ValueError(f"[one_hot] num_classes must not be negative, not {n}")
+    if not isinstance(input, Tensor):
+        a = np.asarray(input)
+        if a.dtype.kind in "iu":  # classes fit int32, whatever the device has
+            input = np.where((a >= 0) & (a < n), a, -1).astype(np.int32)
+    t = as_tensor("one_hot", input)
+    if t.dtype.kind not in "iu":
+        raise DTypeError(f"[one_hot] takes integers, not {t.dtype}")
     classes = arange(n, dtype="int32", device=t.device)
     wide = t if t.itemsize >= 4 else astype(t, "int32")
     return moveaxis(astype(wide.expand_dims(-1) == classes, dtype), -1, axis)
