@@ -440,3 +440,71 @@ def test_state_that_is_made_inside() -> None:
     f = wt.jit(step)
     assert [f(wt.ones(2)).tolist()[0] for _ in range(3)] == [2.0, 3.0, 3.5]
     assert state["mean"].tolist() == [1.75, 1.75]
+
+
+def test_tensors_in_use_elsewhere() -> None:
+    """By another thread, while a recording has them: an error, also of what it changes."""
+    s = wt.zeros(2).eval()
+    seen = []
+
+    def use() -> None:
+        for f in (lambda: s.tolist(), lambda: s + 1, lambda: wt.explain(s), lambda: s.__iadd__(1)):
+            with pytest.raises(RuntimeError, match=r"\[jit\].*being recorded"):
+                f()
+            seen.append(f)
+
+    def changing(x: wt.Tensor) -> wt.Tensor:
+        s.__iadd__(x)
+        thread = threading.Thread(target=use)
+        thread.start()
+        thread.join()
+        return s * 1
+
+    assert wt.jit(changing)(wt.ones(2)).tolist() == [1, 1]
+    assert len(seen) == 4
+    with pytest.raises(RuntimeError, match=r"\[jit\] a value is explained"):
+        wt.jit(lambda x: wt.explain(x * 2))(wt.ones(2))
+
+
+def test_one_tensor_in_two_places() -> None:
+    def add(a: wt.Tensor, b: wt.Tensor) -> wt.Tensor:
+        a += 1
+        return b * 1
+
+    f = wt.jit(add)
+    for _ in range(2):
+        x, y = wt.zeros(1), wt.full((1,), 5.0)
+        assert f(x, x).item() == 1
+        assert f(x, y).item() == 5
+        assert x.item() == 2
+    w = wt.zeros(1)
+    with pytest.raises(RuntimeError, match=r"\[jit\].*an argument and known"):
+        wt.jit(lambda x: add(x, w))(w)
+    assert w.item() == 0
+
+
+def test_arguments_with_gradients_are_refused() -> None:
+    f = wt.jit(lambda w: (w * 3).sum())
+    with pytest.raises(RuntimeError, match=r"\[jit\].*requires a gradient"):
+        wt.grad(f)(wt.ones(1))
+    assert wt.jit(wt.grad(lambda w: (w * 3).sum()))(wt.ones(1)).tolist() == [3]
+    with wt.no_grad():
+        assert f(wt.ones(1).requires_grad_()).item() == 3
+
+
+def test_threads_share_a_recorded_function() -> None:
+    s = wt.zeros(3)
+
+    def add(x: wt.Tensor) -> wt.Tensor:
+        s.__iadd__(x)
+        return s * 1
+
+    f = wt.jit(add)
+    threads = [
+        threading.Thread(target=lambda: [f(wt.ones(3)) for _ in range(50)]) for _ in range(4)
+    ]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert s.tolist() == [200.0] * 3

@@ -142,3 +142,38 @@ def test_a_changing_rate_plans_nothing() -> None:
     for counter in ("pipelines", "plans", "live_bytes", "live_buffers"):
         assert after[counter] == before[counter], counter
     assert optimizer.state[p]["step"] == 53
+
+
+def test_what_is_loaded_added_or_frozen_is_recorded_anew() -> None:
+    w, v = (wt.asarray([1.0]).requires_grad_() for _ in range(2))
+    optimizer = optim.SGD([w], lr=0.1, momentum=0.9)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        v.grad = None
+        (w * w + v * 0.5).sum().backward()
+        optimizer.step()
+
+    run, start = wt.jit(step), optimizer.state_dict()
+    run()
+    run()
+    optimizer.load_state_dict(start)
+    before = w.item()
+    run()
+    assert w.item() == pytest.approx(before * 0.8)
+    optimizer.add_param_group({"params": [v]})
+    run()
+    assert v.item() == pytest.approx(0.95)
+    w.requires_grad_(False)
+    before = w.item()
+    run()
+    assert w.item() == before
+
+
+def test_gradients_made_inside_are_none_outside() -> None:
+    net = nn.Linear(2, 2)
+    wt.jit(lambda x: net(x).sum().backward())(wt.ones((1, 2)))
+    assert all(p.grad is None for p in net.parameters())
+    net(wt.ones((1, 2))).sum().backward()
+    assert net.bias.grad.tolist() == [1, 1]
+    net.to("float16")

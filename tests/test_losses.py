@@ -320,3 +320,11 @@ def test_modules(rng: np.random.Generator) -> None:
 def test_errors(error: type[Exception], make: Callable[[], Any]) -> None:
     with pytest.raises(error, match=r"^\["):
         make()
+
+
+def test_cross_entropy_of_saturated_probabilities() -> None:
+    p = wt.asarray([100.0, -100.0, 0.0]).requires_grad_()
+    F.binary_cross_entropy(F.sigmoid(p), wt.asarray([1.0, 0.0, 1.0])).backward()
+    np.testing.assert_allclose(p.grad.numpy(), [0, 0, -1 / 6], atol=1e-6)
+    loss = F.binary_cross_entropy(wt.asarray([0.0, 1.0]), wt.asarray([1.0, 0.0]), reduction="none")
+    assert loss.tolist() == [100, 100]

@@ -47,6 +47,7 @@ class Replay {
     size_t argument = 0;
     bool moves = false;
     bool detaches = false;  // its new value has no place on the tape
+    bool requires_grad = false;
     Dims shape;
     DType dtype = DType::float32;
   };
@@ -67,7 +68,8 @@ class Replay {
     if (&engine_.device() != program_.device) return py::none();
     for (const Source& s : sources) {
       const Tensor& t = tensor_in(object_of(s, arguments));
-      if (!(t.shape() == s.shape) || t.dtype() != s.dtype || &t.engine() != &engine_)
+      if (!(t.shape() == s.shape) || t.dtype() != s.dtype || &t.engine() != &engine_ ||
+          t.requires_grad() != s.requires_grad)
         return py::none();
     }
     set_varying();
@@ -190,8 +192,32 @@ int place_of(const py::list& list, py::handle o) {
   return -1;
 }
 
+// A tensor that the function knows and is given, too, must not change: which of both is meant?
+void check_known_arguments(const Recording& r, const std::vector<Replay::Source>& sources,
+                           const py::list& arguments) {
+  for (size_t i = 0; i < sources.size(); ++i) {
+    int place = sources[i].object.is_none() ? -1 : place_of(arguments, r.met[i].object);
+    for (const Replay::Source& s : sources)
+      if (place >= 0 && s.object.is_none() && s.argument == static_cast<size_t>(place) &&
+          (s.moves || sources[i].moves))
+        raise(ErrorKind::runtime,
+              "[jit] a tensor that changes in place is an argument and known to "
+              "the function otherwise, too: give it one way");
+  }
+}
+
+// Gradients that were made inside are there inside alone.
+void forget_gradients(const Recording& r) {
+  for (const Met& m : r.met) {
+    autograd::Variable* v = m.before.variable();
+    Ref<autograd::Slot> slot = v ? autograd::slot_of(*v, false) : Ref<autograd::Slot>();
+    if (slot && slot->grad && slot->grad->get().node()->traced) slot->grad.reset();
+  }
+}
+
 // Ends the recording. `aliases` stood for the arguments. Outputs are tensors.
-std::shared_ptr<Replay> finish(const py::list& outputs, const py::list& aliases) {
+std::shared_ptr<Replay> finish(const py::list& outputs, const py::list& aliases,
+                               const py::list& arguments) {
   Recording& r = current();
   graph::Engine& e = *r.engine;
   std::vector<graph::NodeRef> results, inputs, varying;
@@ -209,6 +235,7 @@ std::shared_ptr<Replay> finish(const py::list& outputs, const py::list& aliases)
     s.argument = static_cast<size_t>(std::max(argument, 0));
     s.moves = t.node() != m.placeholder;
     s.detaches = t.variable() != m.before.variable();
+    s.requires_grad = m.before.requires_grad();
     s.shape = m.placeholder->shape;
     s.dtype = m.placeholder->dtype;
     if (s.moves && (!(t.shape() == s.shape) || t.dtype() != s.dtype))
@@ -218,6 +245,7 @@ std::shared_ptr<Replay> finish(const py::list& outputs, const py::list& aliases)
     inputs.push_back(m.placeholder);
     sources.push_back(std::move(s));
   }
+  check_known_arguments(r, sources, arguments);
   for (py::handle o : outputs) {
     Replay::Output out;
     out.object = py::none();
@@ -246,7 +274,7 @@ std::shared_ptr<Replay> finish(const py::list& outputs, const py::list& aliases)
   replay->varying = std::move(r.varying);
   replay->varying_counts = std::move(counts);
   results.clear();
-  end();
+  forget_gradients(*end());
   return replay;
 }
 
@@ -294,11 +322,12 @@ void init_jit(py::module_& m) {
   m.def("trace_begin", &begin, py::arg("device"), "Records what this thread does.");
   m.def(
       "trace_end",
-      [](const py::list& outputs, const py::list& aliases) {
+      [](const py::list& outputs, const py::list& aliases, const py::list& arguments) {
         if (recording) collect_random(current());
-        return finish(outputs, aliases);
+        return finish(outputs, aliases, arguments);
       },
-      py::arg("outputs"), py::arg("aliases"), "Ends the recording and gives what runs it again.");
+      py::arg("outputs"), py::arg("aliases"), py::arg("arguments"),
+      "Ends the recording, in which aliases stood for arguments; gives what runs it again.");
   m.def(
       "trace_cancel", [] { end(); }, "Ends the recording; nothing has happened.");
   m.def("tracing", [] { return recording != nullptr; });

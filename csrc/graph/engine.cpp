@@ -487,10 +487,9 @@ void Engine::resolve(Node& n) {
 void Engine::settle(Node& n) {
   resolve(n);
   if (n.kind == NodeKind::failed) throw Error(*n.error);
-  if (n.kind == NodeKind::input && !tracing())
+  if (n.traced && n.pending && !tracing()) [[unlikely]]
     raise(ErrorKind::runtime,
-          "[jit] this tensor is in use by a jitted function that another "
-          "thread records");
+          "[jit] this tensor is in use by a jitted function that is being recorded");
   if (n.kind == NodeKind::leaf && n.buffer && n.buffer->device != &device())
     raise(ErrorKind::device_lost, "this tensor of shape " + to_string(n.shape) +
                                       " was lost with its device " + name_ + ": " +

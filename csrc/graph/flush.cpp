@@ -231,6 +231,7 @@ std::shared_ptr<Error> Engine::fail(FlushGraph& g, const std::vector<int>& resul
 }
 
 std::string Engine::explain(Node* target) {
+  check_not_traced("a value is explained");
   collect();
   settle(*target);
   if (target->kind == NodeKind::leaf) return "already computed: no kernel\n";

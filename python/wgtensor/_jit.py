@@ -88,6 +88,7 @@ class _Local(threading.local):
 
 
 _local = _Local()
+_lock = threading.RLock()  # of recordings and replays: state is read and changed in one step
 
 
 def tracing() -> bool:
@@ -140,6 +141,15 @@ class Jitted(Generic[P, R]):
         if _core.tracing():  # a jitted function inside another one is a part of it
             inner: R = self._function(*args, **kwargs)
             return inner
+        if _core.grad_enabled() and any(t.requires_grad for t in tensors):
+            raise RuntimeError(
+                "[jit] an argument requires a gradient, and results of recorded functions have "
+                "none: take backward() or grad() into the function, or detach() the argument"
+            )
+        with _lock:
+            return self._run(structure, tensors)
+
+    def _run(self, structure: Any, tensors: list[Tensor]) -> R:
         key = self._key(structure, tensors)
         known = self._recordings.setdefault(key, [])
         self._recordings.move_to_end(key)
@@ -157,7 +167,9 @@ class Jitted(Generic[P, R]):
 
     def _key(self, structure: Any, tensors: list[Tensor]) -> Hashable:
         kinds = tuple((t.shape, t.dtype.name, str(t.device), t.requires_grad) for t in tensors)
-        key = (structure, kinds, _core.grad_enabled())
+        seen = [id(t) for t in tensors]
+        twins = tuple(seen.index(i) for i in seen)
+        key = (structure, kinds, twins, _core.grad_enabled())
         try:
             hash(key)
         except TypeError as error:
@@ -168,21 +180,22 @@ class Jitted(Generic[P, R]):
 
     def _record(self, known: list[_Recording], structure: Any, tensors: list[Tensor]) -> R:
         recording = _Recording()
-        aliases = [t.__copy__() for t in tensors]
+        twins = {id(t): t.__copy__() for t in tensors}  # the same object, the same alias
+        aliases = [twins[id(t)] for t in tensors]
         outputs: list[Tensor] = []
         _core.trace_begin(tensors[0].device if tensors else None)
         _local.recording = recording
         try:
             args, kwargs = unflatten(structure, iter(aliases))
             recording.structure = flatten(self._function(*args, **kwargs), outputs)
-            recording.replay = _core.trace_end(outputs, aliases)
+            recording.replay = _core.trace_end(outputs, aliases, tensors)
         except BaseException:
             if _core.tracing():
                 _core.trace_cancel()
             raise
         finally:
             _local.recording = None
-        del outputs, aliases, args, kwargs
+        del outputs, aliases, twins, args, kwargs
         results = recording.replay.first(tensors)
         known.append(recording)
         while len(self._recordings) > RECORDINGS:

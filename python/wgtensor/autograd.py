@@ -310,7 +310,7 @@ class Function:
             cls.__name__,
             [args[i] for i in at],
             ctx._outputs,
-            cls._callback(ctx, at, len(args)),
+            cls._callback(ctx, at, args),
             bool(ctx._saved),
         )
         for i, t in zip(chosen, made, strict=True):
@@ -318,7 +318,10 @@ class Function:
         return outputs[0] if single else tuple(outputs)
 
     @classmethod
-    def _callback(cls, ctx: FunctionCtx, at: list[int], count: int) -> Callable[..., Any]:
+    def _callback(
+        cls, ctx: FunctionCtx, at: list[int], args: tuple[Any, ...]
+    ) -> Callable[..., Any]:
+        count, wanted = len(args), [args[i].shape for i in at]
         likes = [(t.shape, t.dtype, t.device) for t in ctx._outputs]
         name = cls.__name__
 
@@ -338,6 +341,12 @@ class Function:
                 raise RuntimeError(
                     f"[{name}] backward gave {len(found)} gradients for {count} arguments"
                 )
+            for i, like in zip(at, wanted, strict=True):
+                if found[i] is not None and found[i].shape != like:
+                    raise RuntimeError(
+                        f"[{name}] backward gave a gradient of shape {found[i].shape} for argument "
+                        f"{i} of shape {like}"
+                    )
             return [found[i] for i in at]
 
         return call

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wgtensor import _jit
 from wgtensor._arrays import ArrayLike, as_tensor
 from wgtensor._core import ShapeError, Tensor
 from wgtensor._generated import where
@@ -73,18 +74,18 @@ class Dropout(_Dropout):
     """dropout() while training."""
 
     def forward(self, input: ArrayLike) -> Tensor:
-        return dropout(input, self.p, self.training)
+        return dropout(input, _jit.guard(lambda: self.p), self.training)
 
 
 class Dropout1d(_Dropout):
     """dropout1d() while training."""
 
     def forward(self, input: ArrayLike) -> Tensor:
-        return dropout1d(input, self.p, self.training)
+        return dropout1d(input, _jit.guard(lambda: self.p), self.training)
 
 
 class Dropout2d(_Dropout):
     """dropout2d() while training."""
 
     def forward(self, input: ArrayLike) -> Tensor:
-        return dropout2d(input, self.p, self.training)
+        return dropout2d(input, _jit.guard(lambda: self.p), self.training)

@@ -74,9 +74,10 @@ def binary_cross_entropy(
 ) -> Tensor:
     """-(y log(x) + (1 - y) log(1 - x)) of probabilities x, logarithms at least -100."""
     x, y = pair("binary_cross_entropy", input, target)
-    right = y * g.maximum(g.log(x), -100.0)
-    wrong = (1 - y) * g.maximum(g.log1p(-x), -100.0)
-    loss = -(right + wrong)
+    # Slope 0 where a logarithm is cut: no product of 0 and infinity.
+    right = g.where(x > 0, g.maximum(g.log(g.where(x > 0, x, 1.0)), -100.0), -100.0)
+    wrong = g.where(x < 1, g.maximum(g.log1p(-g.where(x < 1, x, 0.0)), -100.0), -100.0)
+    loss = -(y * right + (1 - y) * wrong)
     loss = loss if weight is None else loss * weight
     return reduced("binary_cross_entropy", loss, reduction)
 

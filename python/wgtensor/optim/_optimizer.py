@@ -32,6 +32,7 @@ class Optimizer:
         self.param_groups = []
         self.state = {}
         self._numbers: dict[Any, Any] = {}  # of the step that is recorded
+        self._version = 0  # of groups and states as a whole
         if isinstance(params, Tensor):
             raise TypeError(f"[{self._name}] takes a sequence of tensors, not one")
         given = list(params)
@@ -72,6 +73,7 @@ class Optimizer:
         if len(set(ids)) < len(ids):
             raise ValueError(f"[{self._name}] a parameter appears twice")
         self.param_groups.append(group)
+        self._version += 1
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets the gradients of all parameters, or makes them zeros."""
@@ -90,6 +92,7 @@ class Optimizer:
             with enable_grad():
                 loss = closure()
         self._numbers.clear()
+        _jit.guard(lambda: self._version)
         with no_grad():
             changed: list[Tensor] = []
             for group in self.param_groups:
@@ -161,6 +164,7 @@ class Optimizer:
         by_number = dict(zip(numbers, params, strict=True))
         for own, group in zip(self.param_groups, groups, strict=True):
             own.update({k: v for k, v in group.items() if k != "params"})
+        self._version += 1
         self.state = {
             by_number[i]: {k: _placed(v, by_number[i]) for k, v in s.items()}
             for i, s in state_dict["state"].items()
