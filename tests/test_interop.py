@@ -496,3 +496,15 @@ def test_reads_do_not_block_the_loop(a: Array) -> None:
 def test_create_async_errors() -> None:
     with pytest.raises(wt.DeviceNotFoundError, match="no such thing"):
         asyncio.run(wt.Device.create_async("no such thing"))
+
+
+def test_reductions_of_arrays_into_tensors() -> None:
+    a = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for f in (np.max, np.sum, np.prod, np.min):
+        out = wt.ones(3)
+        assert f(a, axis=0, out=out) is out
+        assert out.tolist() == f(a, axis=0).tolist()
+    out = wt.zeros((1, 3))
+    np.sum(a, axis=0, keepdims=True, out=out)
+    assert out.tolist() == [[3, 5, 7]]
+    assert np.add.reduce(wt.asarray(a), axis=0, where=True).tolist() == [3, 5, 7]

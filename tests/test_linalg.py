@@ -399,3 +399,9 @@ def test_namespace() -> None:
         assert getattr(wt.linalg, name).__doc__
     for name in ("matmul", "tensordot", "vecdot", "outer", "cross", "matrix_transpose"):
         assert getattr(wt, name) is getattr(wt.linalg, name)
+
+
+def test_slope_of_the_norm_at_zero() -> None:
+    x = wt.asarray([[0.0, 0.0], [3.0, 4.0]]).requires_grad_()
+    wt.linalg.vector_norm(x, axis=1).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), [[0, 0], [0.6, 0.8]], rtol=1e-6)

@@ -158,6 +158,12 @@ def test_floats_are_summed_in_float32(dtype: str) -> None:
         assert (a @ signs).tolist() == [0, 0, 0]
         assert (a @ wt.stack([signs, signs], axis=1)).tolist() == [[0, 0]] * 3
         assert (a @ a.T)[0, 0].item() == float("inf")
+        x, y = a[0, :4], wt.asarray([300.0, 300, -300, -299], dtype=dtype)
+        assert wt.vecdot(x, y).item() == wt.einsum("i,i->", x, y).item() == 300
+        assert wt.einsum("ij,j->i", a[:, :4], y).tolist() == [300] * 3
+        assert wt.linalg.vector_norm(wt.full((10_000,), 600.0, dtype=dtype)).item() == 60_000
+        ids = wt.zeros(3, dtype="int32")
+        assert wt.segment_mean(wt.full((3,), 60_000.0, dtype=dtype), ids, 1).tolist() == [60_000]
 
 
 @pytest.mark.parametrize("shape", [(40, 50), (2, 3, 65)])

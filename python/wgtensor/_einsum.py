@@ -35,6 +35,8 @@ def einsum(*operands: Any, out: Tensor | None = None, optimize: Any = True) -> T
     tensors = as_tensors("einsum", arrays)
     dtype = result_type(*tensors)
     work = "int32" if dtype.kind == "b" else dtype
+    if dtype.kind == "f" and dtype.itemsize == 2 and len(tensors) > 1:
+        work = "float32"  # products of 16-bit floats are summed as they are, not rounded
     tensors = [astype(t, work, copy=False) for t in tensors]
     text = ",".join(map(_text, inputs))
     if len(inputs) != len(tensors):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from wgtensor import _core
 from wgtensor._arrays import ArrayLike
 from wgtensor._core import DTypeError, ShapeError, Tensor
-from wgtensor._dtypes import result_type
+from wgtensor._dtypes import float32, result_type
 from wgtensor._functions import matmul
 from wgtensor._generated import multiply
 from wgtensor._manipulation import as_int, as_tensors, axis_of, moveaxis, stack
@@ -36,8 +36,10 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Tensor:
         raise ShapeError(
             f"[vecdot] {a.shape[-1]} and {b.shape[-1]} elements along axis {axis} do not match"
         )
-    products = multiply(a, b)
-    return products.sum(axis=-1, dtype=products.dtype)
+    dtype = result_type(a, b)
+    # Products of 16-bit floats are summed as they are, not rounded.
+    wide = float32 if dtype.kind == "f" and dtype.itemsize == 2 else dtype
+    return multiply(a._astype(wide), b._astype(wide)).sum(axis=-1, dtype=wide)._astype(dtype)
 
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:

@@ -203,11 +203,14 @@ def segment_mean(values: ArrayLike, ids: ArrayLike, /, num_segments: int) -> Ten
     v = as_tensor("segment_mean", values, ids.device if isinstance(ids, Tensor) else None)
     if not isdtype(v.dtype, "real floating"):
         v = astype(v, _core.default_float())
+    dtype = v.dtype
+    if v.itemsize == 2:  # sums may be out of the range of 16 bits where means are not
+        v = astype(v, "float32")
     total = _segments("segment_mean", v, ids, num_segments, "sum", lambda d: 0)
     one = ones((v.shape[0],), dtype="int32", device=v.device)
     count = _segments("segment_mean", one, ids, num_segments, "sum", lambda d: 0)
     count = maximum(count, 1).reshape((-1,) + (1,) * (v.ndim - 1))
-    return total / astype(count, total.dtype)
+    return astype(total / astype(count, total.dtype), dtype)
 
 
 def _bound(dtype: Any, side: int) -> Any:

@@ -78,7 +78,9 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwar
         return NotImplemented
     name = ufunc.__name__
     if method == "reduce" and ufunc in _REDUCTIONS:
-        return _store(name, out, _reduce(name, _REDUCTIONS[ufunc], self, **kwargs))
+        x = inputs[0]
+        x = x if isinstance(x, Tensor) else from_host(name, np.asarray(x), None, self.device)
+        return _store(name, out, _reduce(name, _REDUCTIONS[ufunc], x, **kwargs))
     if method == "accumulate" and ufunc in _SCANS:
         return _store(name, out, _accumulate(name, _SCANS[ufunc], *inputs, **kwargs))
     if method == "at" and ufunc in _FOLDS:
@@ -115,6 +117,7 @@ def _reduce(
     keepdims: bool = False,
     **rest: Any,
 ) -> Tensor:
+    rest = {k: v for k, v in rest.items() if k != "where" or v is not True}
     if rest:
         raise UnsupportedError(f"[{name}.reduce] does not take {', '.join(rest)} for tensors")
     if dtype is not None:

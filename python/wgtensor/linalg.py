@@ -8,7 +8,7 @@ from wgtensor._arrays import ArrayLike, as_tensor
 from wgtensor._core import DTypeError, ShapeError, Tensor, UnsupportedError
 from wgtensor._dtypes import get_default_dtype
 from wgtensor._functions import astype, eye, matmul, matrix_transpose
-from wgtensor._generated import not_equal, sqrt
+from wgtensor._generated import not_equal, sqrt, where
 from wgtensor._manipulation import as_int, axes_of
 from wgtensor._products import cross, outer, tensordot, vecdot
 from wgtensor._reductions import Axis
@@ -97,6 +97,10 @@ def vector_norm(
     t = _floats("vector_norm", x)
     axes = axes_of("vector_norm", axis, t.ndim)
     order = _order("vector_norm", ord)
+    if t.itemsize == 2:  # squares may be out of the range of 16 bits where the norm is not
+        return astype(
+            vector_norm(astype(t, "float32"), axis=axes, keepdims=keepdims, ord=order), t.dtype
+        )
     if order == float("inf"):
         return abs(t).max(axis=axes, keepdims=keepdims)
     if order == float("-inf"):
@@ -106,7 +110,9 @@ def vector_norm(
     if order == 1:
         return abs(t).sum(axis=axes, keepdims=keepdims)
     if order == 2:
-        return sqrt((t * t).sum(axis=axes, keepdims=keepdims))
+        squares = (t * t).sum(axis=axes, keepdims=keepdims)
+        # The slope at 0 is 0, as PyTorch's.
+        return where(squares > 0, sqrt(where(squares > 0, squares, 1.0)), squares)
     return (abs(t) ** order).sum(axis=axes, keepdims=keepdims) ** (1 / order)
 
 
