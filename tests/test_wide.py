@@ -317,3 +317,40 @@ def test_ranges_beyond_float64(first: int, end: int, step: int, dtype: str) -> N
     if not device_has(dtype):
         pytest.skip(f"no {dtype} here")
     assert wt.arange(first, end, step, dtype=dtype).tolist() == list(range(first, end, step))
+
+
+def test_numbers_and_lists_beside_64_bits() -> None:
+    """Keep all of their bits, in functions, operators, writes and searches."""
+    if not (device_has("int64") and device_has("float64")):
+        pytest.skip("no 64 bits here")
+    a = np.array([0.1, 0.2, 0.3])
+    t, numbers = wt.asarray(a), a.tolist()
+    assert (t == numbers).tolist() == [True] * 3
+    assert wt.array_equal(t, numbers)
+    assert wt.isclose(numbers, t, rtol=0, atol=0).tolist() == [True] * 3
+    assert wt.isin(t, 0.1).tolist() == [True, False, False]
+    assert wt.searchsorted(t, numbers).tolist() == [0, 1, 2]
+    assert wt.union1d(t, 0.1).tolist() == numbers
+    assert wt.concat([t, [0.7]]).tolist() == [*numbers, 0.7]
+    assert wt.stack([t, numbers]).tolist() == [numbers] * 2
+    for write in (
+        lambda u: u.__setitem__(slice(0, 2), [0.7, 0.9]),
+        lambda u: u.__setitem__([0, 1], [0.7, 0.9]),
+        lambda u: wt.put(u, [0, 1], [0.7, 0.9]),
+        lambda u: wt.place(u, [True, True, False], [0.7, 0.9]),
+        lambda u: wt.put_along_axis(u, [0, 1], [0.7, 0.9]),
+    ):
+        u = t.copy()
+        write(u)
+        assert u.tolist() == [0.7, 0.9, 0.3]
+    assert wt.scatter(t, 0, [0], 0.7).tolist() == [0.7, 0.2, 0.3]
+    b = wt.asarray(np.array([2**40, 5]))
+    assert wt.isin(b, 2**40).tolist() == [True, False]
+    assert (b == [2**40, 5]).tolist() == [True, True]
+    assert wt.where(b > 9, [2**41, 0], b).tolist() == [2**41, 5]
+    b[[0]] = [2**41]
+    assert b.tolist() == [2**41, 5]
+    assert wt.asarray([[2**63], [1]], dtype="uint64").tolist() == [[2**63], [1]]
+    assert wt.add(wt.ones(1, dtype="float16"), [0.5]).dtype == "float32"
+    with pytest.raises(OverflowError, match=r"2\*\*64|fit"):
+        wt.asarray([2**64, 1], dtype="uint64")

@@ -46,7 +46,7 @@ std::shared_ptr<PyDevice> device_of(graph::Engine& e);
 /// Python callables that the facade registers once.
 struct Hooks {
   py::object dtypes;      // tuple of DType objects, by code
-  py::object as_operand;  // (operation, object, device) -> Tensor or NotImplemented
+  py::object as_operand;  // (operation, object, device, dtype beside) -> Tensor or NotImplemented
 };
 Hooks& hooks();
 
@@ -62,13 +62,13 @@ std::optional<std::vector<int64_t>> to_axes(const char* op, py::handle o);
 py::tuple to_tuple(const Dims& d);
 
 /// An operand of `op`; nothing where the object is none.
-std::optional<Operand> to_operand(const char* op, py::handle o, graph::Engine* device);
+std::optional<Operand> to_operand(const char* op, py::handle o, const Tensor* beside);
 std::optional<Scalar> to_scalar(py::handle o);
 Scalar scalar_of(const char* op, py::handle o);  // raises TypeError
 /// The items of a Python key; `op` begins errors, with brackets. Indices on the host are checked.
 std::vector<KeyItem> to_key(const std::string& op, const Tensor& t, py::handle key, bool assigns);
 /// An operand of an assignment; raises TypeError.
-Operand to_value(const std::string& op, py::handle value, graph::Engine& device);
+Operand to_value(const std::string& op, py::handle value, const Tensor& target);
 /// A shape without negative sizes and with fewer than 2^32 elements.
 Dims checked_shape(const std::string& op, py::handle o);
 

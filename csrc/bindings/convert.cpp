@@ -120,11 +120,12 @@ std::optional<Scalar> to_scalar(py::handle o) {
   return std::nullopt;
 }
 
-std::optional<Operand> to_operand(const char* op, py::handle o, graph::Engine* device) {
+std::optional<Operand> to_operand(const char* op, py::handle o, const Tensor* beside) {
   if (Tensor* t = as_tensor(o)) return *t;
   if (auto s = to_scalar(o)) return *s;
   py::object converted =
-      hooks().as_operand(op, o, device ? py::cast(device_of(*device)) : py::none());
+      beside ? hooks().as_operand(op, o, device_of(beside->engine()), dtype_object(beside->dtype()))
+             : hooks().as_operand(op, o, py::none(), py::none());
   if (py::isinstance<Tensor>(converted)) return py::cast<Tensor&>(converted);
   return std::nullopt;
 }

@@ -53,7 +53,7 @@ void init_gather(py::module_& m) {
       [](Tensor x, py::handle key, py::handle value, const std::string& reduce,
          const std::string& op) {
         auto items = to_key("[" + op + "] ", x, key, true);
-        Operand v = to_value(op, value, x.engine());
+        Operand v = to_value(op, value, x);
         graph::ReduceOp how = to_reduce(op, reduce);
         return made(unlocked([&] { return accumulate(how, x, items, v, op.c_str()); }));
       },
@@ -64,7 +64,7 @@ void init_gather(py::module_& m) {
       [](Tensor x, Tensor indices, int64_t axis, py::handle value, const std::string& reduce,
          bool broadcast, const std::string& mode, const std::string& op) {
         IndexMode how = to_mode(op, mode);
-        Operand v = to_value(op, value, x.engine());
+        Operand v = to_value(op, value, x);
         std::optional<graph::ReduceOp> fold;
         if (!reduce.empty()) fold = to_reduce(op, reduce);
         return made(unlocked([&] {

@@ -233,8 +233,8 @@ std::vector<KeyItem> to_key(const std::string& op, const Tensor& t, py::handle k
   return Parser(op, t, assigns).run(key);
 }
 
-Operand to_value(const std::string& op, py::handle value, graph::Engine& device) {
-  auto v = to_operand(op.c_str(), value, &device);
+Operand to_value(const std::string& op, py::handle value, const Tensor& target) {
+  auto v = to_operand(op.c_str(), value, &target);
   if (!v) raise(ErrorKind::type, "[" + op + "] cannot use a value of type " + type_name(value));
   return *v;
 }
@@ -249,7 +249,7 @@ void init_indexing(py::class_<Tensor>& t) {
   });
   t.def("__setitem__", [](Tensor& self, py::handle key, py::handle value) {
     auto items = to_key("[setitem] ", self, key, true);
-    Operand v = to_value("setitem", value, self.engine());
+    Operand v = to_value("setitem", value, self);
     move_handle("setitem", self, [&](const Tensor& before) {
       return made(unlocked([&] {
         return is_basic(items) ? index_assign(before, basic_items(items), v)

@@ -22,11 +22,6 @@ Tensor run(OpId op, std::span<const Operand> args) {
   return made(unlocked([&] { return elementwise(op, args, &device); }));
 }
 
-graph::Engine* engine_of(py::handle o) {
-  Tensor* t = as_tensor(o);
-  return t ? &t->engine() : nullptr;
-}
-
 // Puts named arguments and defaults behind the positional ones.
 std::vector<py::object> arguments(const OpInfo& info, const py::args& args,
                                   const py::kwargs& named) {
@@ -58,12 +53,13 @@ std::vector<py::object> arguments(const OpInfo& info, const py::args& args,
 // Operands of a function; objects that are none raise TypeError.
 std::vector<Operand> operands(OpId op, const std::vector<py::object>& args) {
   const OpInfo& info = graph::op_info(op);
-  graph::Engine* device = nullptr;
+  // Numbers in lists keep 64 bits beside a tensor that has them.
+  const Tensor* beside = nullptr;
   for (py::handle a : args)
-    if (!device) device = engine_of(a);
+    if (const Tensor* t = as_tensor(a); t && (!beside || is_wide(t->dtype()))) beside = t;
   std::vector<Operand> out;
   for (py::handle a : args) {
-    auto o = to_operand(info.name, a, device);
+    auto o = to_operand(info.name, a, beside);
     if (!o)
       raise(ErrorKind::type, std::string("[") + info.name + "] cannot use an operand of type " +
                                  py::cast<std::string>(py::type::of(a).attr("__name__")));
@@ -74,7 +70,7 @@ std::vector<Operand> operands(OpId op, const std::vector<py::object>& args) {
 
 // a op b for an operator: NotImplemented where b is no operand.
 py::object binary(OpId op, const Tensor& self, py::handle other, bool reflected) {
-  auto o = to_operand(graph::op_info(op).name, other, &self.engine());
+  auto o = to_operand(graph::op_info(op).name, other, &self);
   if (!o) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
   Operand args[2] = {self, std::move(*o)};
   if (reflected) std::swap(args[0], args[1]);
@@ -91,7 +87,7 @@ bool fits_in_place(Kind result, Kind target) {
 py::object in_place(OpId op, py::object self, py::handle other) {
   Tensor& t = py::cast<Tensor&>(self);
   const char* name = graph::op_info(op).name;
-  auto o = to_operand(name, other, &t.engine());
+  auto o = to_operand(name, other, &t);
   if (!o) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
   move_handle(name, t, [&](const Tensor& before) {
     Operand args[2] = {before, *o};
@@ -147,7 +143,7 @@ void define_operator(py::class_<Tensor>& t, OpId op) {
 }
 
 py::object matmul_operator(Tensor self, py::handle other, bool reflected) {
-  auto o = to_operand("matmul", other, &self.engine());
+  auto o = to_operand("matmul", other, &self);
   if (!o || !std::holds_alternative<Tensor>(*o))
     return py::reinterpret_borrow<py::object>(Py_NotImplemented);
   const Tensor& b = std::get<Tensor>(*o);

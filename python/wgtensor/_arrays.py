@@ -66,7 +66,9 @@ def asarray(
     return leaf(_asarray(obj, dtype, device, copy), requires_grad)
 
 
-def _asarray(obj: ArrayLike, dtype: Any, device: DeviceLike, copy: bool | None) -> Tensor:
+def _asarray(
+    obj: ArrayLike, dtype: Any, device: DeviceLike, copy: bool | None, like: DType | None = None
+) -> Tensor:
     wanted = None if dtype is None else to_dtype(dtype)
     if isinstance(obj, Tensor):
         return _converted(obj, wanted, device, copy)
@@ -74,7 +76,7 @@ def _asarray(obj: ArrayLike, dtype: Any, device: DeviceLike, copy: bool | None) 
         raise ValueError("[asarray] host memory is always copied: copy=False cannot be kept")
     if isinstance(obj, _SEQUENCES) and Tensor in _leaf_types(obj):
         return _stacked(obj, wanted, device)
-    return from_host("asarray", obj, wanted, device)
+    return from_host("asarray", obj, wanted, device, like)
 
 
 def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
@@ -97,30 +99,36 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
     return _core.from_array(array, dtype, device, "from_dlpack")
 
 
-def from_host(op: str, obj: Any, dtype: DType | None, device: DeviceLike) -> Tensor:
-    """A tensor of host data; `op` is the name that errors give."""
-    a = _host_array(op, obj, dtype)
+def from_host(
+    op: str, obj: Any, dtype: DType | None, device: DeviceLike, like: DType | None = None
+) -> Tensor:
+    """A tensor of host data; `op` is the name that errors give. Beside a tensor whose dtype is
+    `like`, of 64 bits, Python numbers keep 64 bits, too.
+    """
+    a = _host_array(op, obj, dtype, like)
     return _core.from_array(a, to_dtype(a.dtype), device, op)
 
 
-def as_operand(op: str, obj: Any, device: Device | None) -> Any:
+def as_operand(op: str, obj: Any, device: Device | None, like: DType | None) -> Any:
     """What the core calls for operands that are no tensors and no scalars."""
     if isinstance(obj, np.ndarray):
         return from_host(op, obj, None, device)
     if isinstance(obj, _SEQUENCES):
-        return asarray(obj, device=device)
+        return _asarray(obj, None, device, None, like)
     # Strings are buffers to nobody, and NumPy's protocol lets a type opt out.
     if getattr(obj, "__array_ufunc__", op) is None or not _is_array(obj):
         return NotImplemented
     return from_host(op, obj, None, device)
 
 
-def as_tensor(op: str, obj: Any, device: DeviceLike = None) -> Tensor:
-    """The tensor operand of a function: `obj` itself, or what asarray makes of it."""
+def as_tensor(op: str, obj: Any, device: DeviceLike = None, like: DType | None = None) -> Tensor:
+    """The tensor operand of a function: `obj` itself, or what asarray makes of it. Beside a tensor
+    whose dtype is `like`, of 64 bits, numbers keep 64 bits, too.
+    """
     if isinstance(obj, Tensor):
         return obj
     if isinstance(obj, (*_SEQUENCES, *_SCALARS)):
-        return asarray(obj, device=device)
+        return _asarray(obj, None, device, None, like)
     return from_host(op, obj, None, device)
 
 
@@ -217,10 +225,14 @@ def _read(op: str, obj: Any) -> np.ndarray[Any, Any]:
         raise UnsupportedError(f"{what}: NumPy does not take it: {error}") from None
 
 
-def _host_array(op: str, obj: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
+def _host_array(
+    op: str, obj: Any, dtype: DType | None, like: DType | None = None
+) -> np.ndarray[Any, Any]:
     """`obj` as an array of a supported dtype in native byte order; nothing is narrowed unasked."""
     a = _read(op, obj)
     weak = _is_weak(obj)
+    if weak and a.dtype.kind in "fO" and a.size and _leaf_types([obj]) <= _WHOLE:
+        a = _wholes(a, obj)
     if a.dtype.kind not in "biuf" and supported(a.dtype) is None:
         if a.dtype.kind == "O" and weak and _leaf_types([obj]) <= _WHOLE:
             raise OverflowError(f"[{op}] Python integers that fit no dtype: {_start(obj)}")
@@ -232,7 +244,7 @@ def _host_array(op: str, obj: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
     if weak:
         if a.dtype.kind == "f" and a.size and _leaf_types([obj]) <= _WHOLE:
             raise OverflowError(f"[{op}] Python integers that fit no dtype: {_start(obj)}")
-        return _from_numbers(op, a, dtype)
+        return _from_numbers(op, a, dtype, like)
     if dtype is not None:
         return _cast(op, a, dtype)
     if supported(a.dtype) is None:
@@ -252,8 +264,24 @@ def _nearest(dtype: np.dtype[Any]) -> str:
     return {"f": "float32", "u": "uint32"}.get(dtype.kind, "int32")
 
 
-def _from_numbers(op: str, a: np.ndarray[Any, Any], dtype: DType | None) -> np.ndarray[Any, Any]:
-    """Python numbers in the dtype asked for, or else in the default dtype of their kind."""
+def _wholes(a: np.ndarray[Any, Any], obj: Any) -> np.ndarray[Any, Any]:
+    """Integers of which NumPy makes floats or objects, as uint64 where that holds them all."""
+    try:
+        return np.array(obj, dtype=np.uint64)
+    except (OverflowError, TypeError, ValueError):
+        return a
+
+
+def _from_numbers(
+    op: str, a: np.ndarray[Any, Any], dtype: DType | None, like: DType | None
+) -> np.ndarray[Any, Any]:
+    """Python numbers in the dtype asked for, or else in the default dtype of their kind; in `like`
+    if it has 64 bits and holds them."""
+    if dtype is None and like is not None and like.itemsize == 8 and a.dtype.kind in "iuf":
+        whole = a.dtype.kind in "iu"
+        bounds = np.iinfo(like.numpy) if like.kind in "iu" else None
+        if bounds is None or (whole and a.size and bounds.min <= a.min() and a.max() <= bounds.max):
+            return a.astype(like.numpy)
     if dtype is None:
         # bfloat16 has a kind of its own in NumPy
         is_float = a.dtype.kind == "f" or a.dtype.name == "bfloat16"

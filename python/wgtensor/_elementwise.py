@@ -126,7 +126,8 @@ def isclose(
     difference.
     """
     device = next((x.device for x in (x1, x2) if isinstance(x, Tensor)), None)
-    a, b = as_tensor("isclose", x1, device), as_tensor("isclose", x2, device)
+    like = next((x.dtype for x in (x1, x2) if isinstance(x, Tensor)), None)
+    a, b = (as_tensor("isclose", x, device, like) for x in (x1, x2))
     if "f" not in (a.dtype.kind, b.dtype.kind):
         return _close_integers(a, b, rtol, atol)
     # In 32 bits or more: `atol` is nothing in float16.
@@ -167,7 +168,8 @@ def array_equal(x1: ArrayLike, x2: ArrayLike, /, equal_nan: bool = False) -> boo
     NaN equals nothing, but with `equal_nan` NaN.
     """
     device = next((x.device for x in (x1, x2) if isinstance(x, Tensor)), None)
-    a, b = as_tensor("array_equal", x1, device), as_tensor("array_equal", x2, device)
+    like = next((x.dtype for x in (x1, x2) if isinstance(x, Tensor)), None)
+    a, b = (as_tensor("array_equal", x, device, like) for x in (x1, x2))
     if a.shape != b.shape:
         return False
     equal = rows.equal(a, b)

@@ -25,8 +25,10 @@ def as_tensors(op: str, arrays: Sequence[ArrayLike]) -> list[Tensor]:
         items = list(arrays)
     except TypeError:
         raise TypeError(f"[{op}] takes a sequence of arrays, not {type(arrays).__name__}") from None
-    device = next((x.device for x in items if isinstance(x, Tensor)), None)
-    return [as_tensor(op, x, device) for x in items]
+    tensors = [x for x in items if isinstance(x, Tensor)]
+    device = tensors[0].device if tensors else None
+    like = next((x.dtype for x in tensors if x.itemsize == 8), None)
+    return [as_tensor(op, x, device, like) for x in items]
 
 
 def as_int(op: str, name: str, value: Any) -> int:

@@ -71,8 +71,9 @@ def searchsorted(
 
 def common(op: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Tensor, Tensor]:
     """Two operands in their common dtype; Python numbers take the other's, if that holds them."""
-    first = as_tensor(op, x1)
-    second = as_tensor(op, x2, first.device)
+    like = next((x.dtype for x in (x1, x2) if isinstance(x, Tensor)), None)
+    first = as_tensor(op, x1, x2.device if isinstance(x2, Tensor) else None, like)
+    second = as_tensor(op, x2, first.device, like)
     dtype = result_type(
         *(
             x if isinstance(x, (bool, int, float)) else t.dtype
