@@ -4,21 +4,7 @@
 // each sum.
 {{DECLARATIONS}}
 {{FUNCTIONS}}
-var<workgroup> nz_part: array<{{T}}, {{TO * TR}}>;
-
-fn nz_tree_sum(at: u32, lane: u32, v: {{T}}) -> {{T}} {
-  nz_part[at] = v;
-  workgroupBarrier();
-  for (var half = {{TR / 2}}u; half > 0u; half = half >> 1u) {
-    if (lane < half) {
-      nz_part[at] = nz_part[at] + nz_part[at + half];
-    }
-    workgroupBarrier();
-  }
-  let r = nz_part[at - lane];
-  workgroupBarrier();
-  return r;
-}
+//% include row_sum.wgsl
 
 fn nz_lanes(v: {{V}}) -> {{T}} {
 //% if RW == 4
@@ -64,7 +50,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     }
   }
 //% end
-  let mean = {{V}}({{DIV}}(nz_tree_sum(lid.x, lane, nz_lanes(sum)), number));
+  let mean = {{V}}({{DIV}}(row_sum(lid.x, lane, nz_lanes(sum)), number));
   sum = none;
 //% end
 //% if CACHE > 0
@@ -90,7 +76,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     }
   }
 //% end
-  let variance = {{DIV}}(nz_tree_sum(lid.x, lane, nz_lanes(sum)), number);
+  let variance = {{DIV}}(row_sum(lid.x, lane, nz_lanes(sum)), number);
   let scale = {{V}}({{RSQRT}}(variance + {{EPS}}));
 //% if BACK
   var product = none;
@@ -122,9 +108,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     }
   }
 //% end
-  let share = {{V}}({{DIV}}(nz_tree_sum(lid.x, lane, nz_lanes(product)), number));
+  let share = {{V}}({{DIV}}(row_sum(lid.x, lane, nz_lanes(product)), number));
 //% if MEAN
-  let offset = {{V}}({{DIV}}(nz_tree_sum(lid.x, lane, nz_lanes(total)), number));
+  let offset = {{V}}({{DIV}}(row_sum(lid.x, lane, nz_lanes(total)), number));
 //% end
 //% end
   if (!live) { return; }

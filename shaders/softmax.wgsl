@@ -3,32 +3,18 @@
 // A row of nothing but -inf gives zeros. LOG: the logarithm of all that, x - peak - log(sum); such a row keeps its -inf.
 {{DECLARATIONS}}
 {{FUNCTIONS}}
-var<workgroup> sm_part: array<{{T}}, {{TO * TR}}>;
+//% include row_sum.wgsl
 
-fn sm_tree_max(at: u32, lane: u32, v: {{T}}) -> {{T}} {
-  sm_part[at] = v;
+fn row_max(at: u32, lane: u32, v: {{T}}) -> {{T}} {
+  row_part[at] = v;
   workgroupBarrier();
   for (var half = {{TR / 2}}u; half > 0u; half = half >> 1u) {
     if (lane < half) {
-      sm_part[at] = {{MAX}}(sm_part[at], sm_part[at + half]);
+      row_part[at] = {{MAX}}(row_part[at], row_part[at + half]);
     }
     workgroupBarrier();
   }
-  let r = sm_part[at - lane];
-  workgroupBarrier();
-  return r;
-}
-
-fn sm_tree_sum(at: u32, lane: u32, v: {{T}}) -> {{T}} {
-  sm_part[at] = v;
-  workgroupBarrier();
-  for (var half = {{TR / 2}}u; half > 0u; half = half >> 1u) {
-    if (lane < half) {
-      sm_part[at] = sm_part[at] + sm_part[at + half];
-    }
-    workgroupBarrier();
-  }
-  let r = sm_part[at - lane];
+  let r = row_part[at - lane];
   workgroupBarrier();
   return r;
 }
@@ -67,9 +53,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   }
 //% end
 //% if RW == 4
-  let peak = sm_tree_max(lid.x, lane, {{MAX}}({{MAX}}(top.x, top.y), {{MAX}}(top.z, top.w)));
+  let peak = row_max(lid.x, lane, {{MAX}}({{MAX}}(top.x, top.y), {{MAX}}(top.z, top.w)));
 //% else
-  let peak = sm_tree_max(lid.x, lane, top);
+  let peak = row_max(lid.x, lane, top);
 //% end
   let shift = select(peak, {{T}}(0.0), peak == {{LOW}});
 //% if CACHE > 0
@@ -87,9 +73,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   total = total * {{EXPV}}(top - {{V}}(shift));
 //% end
 //% if RW == 4
-  let sum = sm_tree_sum(lid.x, lane, (total.x + total.y) + (total.z + total.w));
+  let sum = row_sum(lid.x, lane, (total.x + total.y) + (total.z + total.w));
 //% else
-  let sum = sm_tree_sum(lid.x, lane, total);
+  let sum = row_sum(lid.x, lane, total);
 //% end
 //% if LOG
   let scale = {{V}}(select({{LOGARITHM}}(sum), {{T}}(0.0), sum == {{T}}(0.0)));

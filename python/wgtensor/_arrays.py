@@ -132,6 +132,14 @@ def as_tensor(op: str, obj: Any, device: DeviceLike = None, like: DType | None =
     return from_host(op, obj, None, device)
 
 
+def as_values(op: str, obj: Any, target: Tensor) -> Tensor:
+    """What is to be put into `target`: host data is cast on the host, as the device may lack the
+    dtype that NumPy chooses."""
+    if isinstance(obj, Tensor):
+        return as_tensor(op, obj, target.device)
+    return asarray(obj, dtype=target.dtype, device=target.device)
+
+
 def into(op: str, out: Tensor, result: Tensor) -> Tensor:
     """Moves a result into the handle of `out`. Raises a typed error where it does not fit."""
     if not isinstance(out, Tensor):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wgtensor import _core
-from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor, asarray, from_host
+from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor, as_values, from_host
 from wgtensor._core import ShapeError, Tensor
 from wgtensor._dtypes import int32
 from wgtensor._functions import arange, astype, broadcast_shapes, broadcast_to, full
@@ -76,10 +76,7 @@ def place(x: Tensor, mask: ArrayLike, values: ArrayLike, /) -> None:
     m = astype(as_tensor("place", mask, x.device), "bool")
     if m.shape != x.shape:
         raise ShapeError(f"[place] a mask of shape {m.shape} for a tensor of shape {x.shape}")
-    if isinstance(values, Tensor):
-        v = astype(as_tensor("place", values, x.device).reshape(-1), x.dtype)
-    else:  # cast on the host: the device may lack the dtype that NumPy chooses
-        v = asarray(values, dtype=x.dtype, device=x.device).reshape(-1)
+    v = astype(as_values("place", values, x).reshape(-1), x.dtype)
     if x.size == 0:
         return
     if v.size == 0:

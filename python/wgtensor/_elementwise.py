@@ -21,6 +21,7 @@ from wgtensor._dtypes import (
     uint32,
     uint64,
 )
+from wgtensor._manipulation import as_tensors
 from wgtensor._reductions import all as _all
 
 # Powers of ten that floats hold, and how many decimals their least denormals have.
@@ -125,9 +126,7 @@ def isclose(
     NaN is close to nothing, but with `equal_nan` to NaN. Integers are compared by their exact
     difference.
     """
-    device = next((x.device for x in (x1, x2) if isinstance(x, Tensor)), None)
-    like = next((x.dtype for x in (x1, x2) if isinstance(x, Tensor)), None)
-    a, b = (as_tensor("isclose", x, device, like) for x in (x1, x2))
+    a, b = as_tensors("isclose", (x1, x2))
     if "f" not in (a.dtype.kind, b.dtype.kind):
         return _close_integers(a, b, rtol, atol)
     # In 32 bits or more: `atol` is nothing in float16.
@@ -167,9 +166,7 @@ def array_equal(x1: ArrayLike, x2: ArrayLike, /, equal_nan: bool = False) -> boo
 
     NaN equals nothing, but with `equal_nan` NaN.
     """
-    device = next((x.device for x in (x1, x2) if isinstance(x, Tensor)), None)
-    like = next((x.dtype for x in (x1, x2) if isinstance(x, Tensor)), None)
-    a, b = (as_tensor("array_equal", x, device, like) for x in (x1, x2))
+    a, b = as_tensors("array_equal", (x1, x2))
     if a.shape != b.shape:
         return False
     equal = rows.equal(a, b)

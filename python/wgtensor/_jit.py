@@ -91,11 +91,6 @@ _local = _Local()
 _lock = threading.RLock()  # of recordings and replays: state is read and changed in one step
 
 
-def tracing() -> bool:
-    """Whether this thread records a function."""
-    return _core.tracing()
-
-
 def number(function: Callable[[], float], dtype: Any) -> Any:
     """What `function` gives: a plain number, or in a recording a 0-d tensor asked for anew by each
     replay."""

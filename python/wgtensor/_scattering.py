@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wgtensor import _core
-from wgtensor._arrays import ArrayLike, as_tensor, asarray
+from wgtensor._arrays import ArrayLike, as_tensor, as_values
 from wgtensor._core import ShapeError, Tensor
 from wgtensor._dtypes import iinfo, isdtype
 from wgtensor._functions import astype, full, ones
@@ -54,10 +54,7 @@ def put(x: Tensor, indices: ArrayLike, values: ArrayLike, /, *, mode: str = "rai
     """
     t = _target("put", x)
     operand, how = index_operand("put", indices, t.size, 0, mode, t)
-    if isinstance(values, Tensor):
-        v = as_tensor("put", values, t.device).reshape(-1)
-    else:  # cast on the host: the device may lack the dtype that NumPy chooses
-        v = asarray(values, dtype=t.dtype, device=t.device).reshape(-1)
+    v = as_values("put", values, t).reshape(-1)
     places = operand.reshape(-1)
     if v.size == 0 or places.size == 0:
         return

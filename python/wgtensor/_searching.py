@@ -8,7 +8,7 @@ from wgtensor._core import ShapeError, Tensor
 from wgtensor._dtypes import result_type
 from wgtensor._functions import zeros
 from wgtensor._indexing import take
-from wgtensor._manipulation import stack
+from wgtensor._manipulation import as_tensors, stack
 
 _SIDES = {"left": 0, "right": 1}
 _FOUND = 2
@@ -71,9 +71,7 @@ def searchsorted(
 
 def common(op: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Tensor, Tensor]:
     """Two operands in their common dtype; Python numbers take the other's, if that holds them."""
-    like = next((x.dtype for x in (x1, x2) if isinstance(x, Tensor)), None)
-    first = as_tensor(op, x1, x2.device if isinstance(x2, Tensor) else None, like)
-    second = as_tensor(op, x2, first.device, like)
+    first, second = as_tensors(op, (x1, x2))
     dtype = result_type(
         *(
             x if isinstance(x, (bool, int, float)) else t.dtype
