@@ -47,11 +47,10 @@ class Adam(Optimizer):
 
     def _update(self, p: Tensor, grad: Tensor, state: State, group: Group) -> Tensor:
         number = functools.partial(self.number, p, state, group)
-        decays = _jit.guard(lambda: bool(group["weight_decay"]))
-        if decays and self.decoupled:
+        if not self.decoupled:
+            grad = self.decayed(p, grad, state, group)
+        elif _jit.guard(lambda: bool(group["weight_decay"])):
             p = p * number(lambda g, step: 1 - g["lr"] * g["weight_decay"])
-        elif decays:
-            grad = grad + p * number(lambda g, step: g["weight_decay"])
         m = kept(state, "exp_avg", p) * number(lambda g, step: g["betas"][0])
         m = keep(state, "exp_avg", m + grad * number(lambda g, step: 1 - g["betas"][0]))
         v = kept(state, "exp_avg_sq", p) * number(lambda g, step: g["betas"][1])
@@ -116,8 +115,7 @@ class RMSprop(Optimizer):
 
     def _update(self, p: Tensor, grad: Tensor, state: State, group: Group) -> Tensor:
         number = functools.partial(self.number, p, state, group)
-        if _jit.guard(lambda: bool(group["weight_decay"])):
-            grad = grad + p * number(lambda g, step: g["weight_decay"])
+        grad = self.decayed(p, grad, state, group)
         alpha, rest = number(lambda g, step: g["alpha"]), number(lambda g, step: 1 - g["alpha"])
         v = keep(state, "square_avg", kept(state, "square_avg", p) * alpha + grad * grad * rest)
         if _jit.guard(lambda: bool(group["centered"])):
@@ -159,8 +157,7 @@ class Adagrad(Optimizer):
 
     def _update(self, p: Tensor, grad: Tensor, state: State, group: Group) -> Tensor:
         number = functools.partial(self.number, p, state, group)
-        if _jit.guard(lambda: bool(group["weight_decay"])):
-            grad = grad + p * number(lambda g, step: g["weight_decay"])
+        grad = self.decayed(p, grad, state, group)
         rate = number(lambda g, step: g["lr"] / (1 + (step - 1) * g["lr_decay"]))
         first = group["initial_accumulator_value"]
         total = keep(state, "sum", kept(state, "sum", p, first) + grad * grad)

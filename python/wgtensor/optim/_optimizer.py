@@ -135,6 +135,12 @@ class Optimizer:
             self._numbers[key] = _jit.number(lambda: of(group, state["step"]), p.dtype)
         return self._numbers[key]
 
+    def decayed(self, p: Tensor, grad: Tensor, state: State, group: Group) -> Tensor:
+        """The gradient with weight_decay times the parameter in it."""
+        if _jit.guard(lambda: bool(group["weight_decay"])):
+            grad = grad + p * self.number(p, state, group, lambda g, step: g["weight_decay"])
+        return grad
+
     # ---- state ----------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:

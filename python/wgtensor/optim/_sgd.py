@@ -44,8 +44,7 @@ class SGD(Optimizer):
 
     def _update(self, p: Tensor, grad: Tensor, state: State, group: Group) -> Tensor:
         number = functools.partial(self.number, p, state, group)
-        if _jit.guard(lambda: bool(group["weight_decay"])):
-            grad = grad + p * number(lambda g, step: g["weight_decay"])
+        grad = self.decayed(p, grad, state, group)
         if _jit.guard(lambda: bool(group["momentum"])):
             # The first gradient is taken whole.
             share = number(lambda g, step: 1 - g["dampening"] if step > 1 else 1.0)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wgtensor import _core
-from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor
+from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor, leaf
 from wgtensor._core import DTypeError, Tensor
 from wgtensor._dtypes import DType, float32, get_default_dtype, int32, to_dtype, uint32, uint64
 from wgtensor._functions import Shape, broadcast_shapes
@@ -108,7 +108,7 @@ def uniform(
     else:
         span = as_tensor("uniform", high, device) - as_tensor("uniform", low, device)
     made = _drawn_and_moved("uniform", "uniform", shape, low, span, dtype, device, generator)
-    return made.requires_grad_() if requires_grad else made
+    return leaf(made, requires_grad)
 
 
 def normal(
@@ -129,7 +129,7 @@ def normal(
     if _is_number(std) and std < 0:
         raise ValueError(f"[normal] a standard deviation is not negative: {std}")
     made = _drawn_and_moved("normal", "normal", shape, mean, std, dtype, device, generator)
-    return made.requires_grad_() if requires_grad else made
+    return leaf(made, requires_grad)
 
 
 def exponential(
@@ -147,7 +147,7 @@ def exponential(
     made = _drawn_and_moved(
         "exponential", "exponential", shape, 0.0, scale, dtype, device, generator
     )
-    return made.requires_grad_() if requires_grad else made
+    return leaf(made, requires_grad)
 
 
 def gumbel(
@@ -173,7 +173,7 @@ def gumbel(
     else:
         made = g * scale + loc
     made = made._astype(d)
-    return made.requires_grad_() if requires_grad else made
+    return leaf(made, requires_grad)
 
 
 def truncated_normal(
@@ -204,7 +204,7 @@ def truncated_normal(
     u = _draw("uniform", op, shape, wide, device, generator)
     z = erfinv(_core.affine(u, last - first, first)) * math.sqrt(2)
     made = _core.affine(z, std, mean).clip(a, b)._astype(d)
-    return made.requires_grad_() if requires_grad else made
+    return leaf(made, requires_grad)
 
 
 def bernoulli(
@@ -293,7 +293,7 @@ def rand(
 ) -> Tensor:
     """uniform() in [0, 1) by PyTorch's and NumPy's name: rand(2, 3) or rand((2, 3))."""
     made = uniform(_sizes("rand", shape), dtype=dtype, device=device, generator=generator)
-    return made.requires_grad_() if requires_grad else made
+    return leaf(made, requires_grad)
 
 
 def randn(
@@ -305,7 +305,7 @@ def randn(
 ) -> Tensor:
     """normal() with mean 0 and deviation 1 by PyTorch's and NumPy's name: randn(2, 3)."""
     made = normal(_sizes("randn", shape), dtype=dtype, device=device, generator=generator)
-    return made.requires_grad_() if requires_grad else made
+    return leaf(made, requires_grad)
 
 
 def _sizes(op: str, shape: tuple[Any, ...]) -> tuple[int, ...]:
