@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -91,6 +92,74 @@ def test_nothing_beside_the_tensor_is_touched(device: wt.Device) -> None:
         assert (s.numpy() == 7).all()
     for s in more:
         assert (s.numpy() == 9).all()
+
+
+def in_range(i: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
+    return np.asarray((i >= -size) & (i < size))
+
+
+def raises_once(t: wt.Tensor, expected: np.ndarray[Any, Any]) -> None:
+    with pytest.raises(IndexError, match="is out of bounds"):
+        t.numpy()
+    np.testing.assert_array_equal(t.numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "float16", "int32", "float32"])
+@pytest.mark.parametrize("count", [3, 40, 700])
+def test_writes_out_of_range_are_left_out(
+    device: wt.Device, dtype: str, count: int, rng: np.random.Generator
+) -> None:
+    x = rng.integers(0, 2, (12, 5, 3)).astype(dtype)
+    i, j = rng.integers(-20, 20, count), rng.integers(-8, 8, count)
+    i[0], j[1] = 12, 5
+    v = rng.integers(0, 2, (count, 3)).astype(dtype)
+    t, e = tensor(x, device=device), x.copy()
+    t[tensor(i, device=device), tensor(j, device=device)] = tensor(v, device=device)
+    known = in_range(i, 12) & in_range(j, 5)
+    e[i[known], j[known]] = v[known]
+    raises_once(t, e)
+    t, e = tensor(x, device=device), x.copy()
+    t[:, tensor(j, device=device), 1:] = 1
+    e[:, j[in_range(j, 5)], 1:] = 1
+    raises_once(t, e)
+    t, e = tensor(x, device=device), x.copy()
+    flat = rng.integers(-300, 300, count)
+    flat[0] = -181
+    wt.put(t, tensor(flat, device=device), tensor(v[:, 0], device=device))
+    np.put(e, flat[in_range(flat, 180)], v[:, 0][in_range(flat, 180)])
+    raises_once(t, e)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "bfloat16", "int32", "float32"])
+@pytest.mark.parametrize("size", [1, 2, 7, 256])
+def test_folds_out_of_range_are_left_out(
+    device: wt.Device, dtype: str, size: int, rng: np.random.Generator
+) -> None:
+    for count, width in ((5, 1), (33, 2), (1500, 1)):
+        x = rng.integers(0, 3, (size, width))
+        i = rng.integers(-size - size // 2, size + size // 2 + 2, count)
+        i[-1] = size
+        v = rng.integers(0, 2, (count, width))
+        ids, known = tensor(i, device=device), in_range(i, size)
+        target, values = (tensor(a, device=device).astype(dtype) for a in (x, v))
+        e = x.copy()
+        np.add.at(e, i[known], v[known])
+        r = wt.index_add(target, 0, ids, values)
+        with pytest.raises(IndexError, match=rf"\[index_add\] index .* with size {size}$"):
+            r.numpy()
+        np.testing.assert_array_equal(r.numpy(), tensor(e).astype(dtype).numpy())
+        for word, ufunc in {
+            "multiply": np.multiply,
+            "amax": np.maximum,
+            "amin": np.minimum,
+        }.items():
+            e = x.copy()
+            ufunc.at(e, i[known], v[known])
+            index = wt.expand_dims(ids, axis=1).broadcast_to((count, width))
+            r = wt.scatter(target, 0, index, values, reduce=word)
+            with pytest.raises(IndexError, match=r"\[scatter\] index"):
+                r.numpy()
+            np.testing.assert_array_equal(r.numpy(), tensor(e).astype(dtype).numpy())
 
 
 def test_sizes_that_no_vector_divides(device: wt.Device) -> None:

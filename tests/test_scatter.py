@@ -74,6 +74,16 @@ def test_segments(count: int, segments: int, rng: np.random.Generator) -> None:
         np.testing.assert_allclose(mean.numpy(), total / np.maximum(n, 1), rtol=1e-6, atol=1e-6)
 
 
+def test_narrow_integers_wrap_as_with_add_at() -> None:
+    for dtype in ("int8", "uint8", "int16"):
+        v = np.full(700, 113, dtype)
+        ids = np.arange(700) % 3
+        e = np.zeros(3, dtype)
+        np.add.at(e, ids, v)
+        same(wt.segment_sum(v, ids, 3), e)
+        same(wt.index_add(np.zeros(3, dtype), 0, tensor(ids), v), e)
+
+
 def test_nan_wins_and_segments_without_rows(rng: np.random.Generator) -> None:
     v = np.array([1, np.nan, 3, -np.inf, 5], "float32")
     ids = np.array([0, 0, 2, 2, 4])

@@ -11,6 +11,16 @@ bool is_truth(ReduceOp op) {
   return op == ReduceOp::any || op == ReduceOp::all;
 }
 
+bool is_pair(ReduceOp op) {
+  return is_arg(op) || op == ReduceOp::deviations || op == ReduceOp::logsumexp;
+}
+DType part_of(ReduceOp op, DType input) {
+  if (is_arg(op) && is_wide(input)) return DType::uint64;
+  return is_arg(op) || is_truth(op) ? DType::uint32 : input;
+}
+
+}  // namespace
+
 uint64_t identity_bits(ReduceOp op, DType t) {
   switch (op) {
     case ReduceOp::prod:
@@ -26,16 +36,6 @@ uint64_t identity_bits(ReduceOp op, DType t) {
       return 0;
   }
 }
-
-bool is_pair(ReduceOp op) {
-  return is_arg(op) || op == ReduceOp::deviations || op == ReduceOp::logsumexp;
-}
-DType part_of(ReduceOp op, DType input) {
-  if (is_arg(op) && is_wide(input)) return DType::uint64;
-  return is_arg(op) || is_truth(op) ? DType::uint32 : input;
-}
-
-}  // namespace
 
 DType reduced_dtype(ReduceOp op, DType input) {
   return is_arg(op) ? DType::int32 : is_truth(op) ? DType::bool_ : input;

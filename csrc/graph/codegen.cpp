@@ -210,7 +210,7 @@ std::string SpaceCode::emit(int value, const Layout& layout) {
 std::string SpaceCode::emit_map(int value, const Layout& layout) {
   const Node& n = *k_.g.node_of(value);
   const FlushNode& f = k_.g.nodes[static_cast<size_t>(value)];
-  if (n.op == OpId::checked) return emit_checked(value, layout);
+  if (is_check(n.op)) return emit_checked(value, layout);
   if (n.op == OpId::gather) return emit_gather(value, layout);
   std::vector<std::string> args;
   DType compute = DType::bool_;

@@ -283,9 +283,9 @@ NodeRef Engine::reinterpret(const NodeRef& of, DType dtype, const Dims& shape,
   return n;
 }
 
-NodeRef Engine::checked_index(const NodeRef& index, std::shared_ptr<IndexSite> site) {
+NodeRef Engine::checked_index(const NodeRef& index, std::shared_ptr<IndexSite> site, bool writes) {
   NodeRef in[2] = {index, faults_.leaf(*this)};
-  NodeRef n = map(OpId::checked, DType::uint32, index->shape, in, 2);
+  NodeRef n = map(writes ? OpId::checked_write : OpId::checked, DType::uint32, index->shape, in, 2);
   n->bits = static_cast<uint64_t>(site->size);
   n->site = std::move(site);
   return n;

@@ -67,8 +67,9 @@ class Engine {
   NodeRef assign(const NodeRef& base, const NodeRef& value, const Layout& layout);
 
   /// `index` along an axis, counted from its start, as uint32. What the site's axis does not have
-  /// is clamped and recorded: a later read raises IndexError.
-  NodeRef checked_index(const NodeRef& index, std::shared_ptr<IndexSite> site);
+  /// is recorded, so that a later read raises IndexError, and becomes the nearest place, or where
+  /// something is to be written 2^32 - 1.
+  NodeRef checked_index(const NodeRef& index, std::shared_ptr<IndexSite> site, bool writes);
   /// Elements of `source`, which is written first if it is pending: over `shape` with `strides`,
   /// each moved by as many elements as `position` (uint32, broadcast) says, which lie in `span`;
   /// `quads`: always multiples of four.

@@ -236,7 +236,7 @@ Operand operand(const Node& n, int k) {
   if (in->kind == NodeKind::leaf) from.offset = 0;  // added when the plan runs
   Operand o;
   if (n.kind == NodeKind::map && k == 0 && n.op == OpId::gather) return {in->mark, n.layout};
-  if (n.kind == NodeKind::map && k == 1 && n.op == OpId::checked)  // the faults: no element of them
+  if (n.kind == NodeKind::map && k == 1 && is_check(n.op))  // the faults: no element of them
     return {in->mark, {Dims(n.shape.size(), 0), 0}};
   o.layout = {broadcast_strides("plan", in->shape, from.strides, operand_shape(n, k)), from.offset};
   const Node* source = in->kind == NodeKind::view ? in->inputs[0].get() : in;

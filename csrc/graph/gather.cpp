@@ -45,8 +45,9 @@ std::string SpaceCode::emit_checked(int value, const Layout& layout) {
   std::string slot = k_.params.add_patched("slot", Patch::fault_slot, value, 0);
   std::string function = info(t).kind == Kind::i ? "checked_i" : "checked_u";
   function = k_.use_function(is_wide(t) ? function + "64" : function, 1);
+  bool writes = n.op == OpId::checked_write;
   auto lane = [&](const std::string& i) {
-    return function + "(" + i + ", " + size + ", " + slot + ")";
+    return function + "(" + i + ", " + size + ", " + slot + (writes ? ", true)" : ", false)");
   };
   if (width_ == 1) return let(lane(index));
   return let("vec4<u32>(" + lane(index + ".x") + ", " + lane(index + ".y") + ", " +

@@ -110,13 +110,16 @@ class SegmentsLowering {
 
   std::string write_result(KernelCode& k, const Accumulator& acc) {
     std::string elements = k.params.add("elements", static_cast<uint32_t>(elements_));
+    std::string rows = k.params.add("rows", static_cast<uint32_t>(node_->shape[0]));
     std::string s = "fn finish(segment: u32, o: u32, v: " + acc.type(1) +
-                    ") {\n  let at = segment * " + elements + " + o;\n";
+                    ") {\n  let at = segment * " + elements + " + o;\n  let known = segment < " +
+                    rows + ";\n";
     auto put = [&](int binding, const std::string& at) {
       std::string place = KernelCode::name_of(binding) + "[" + at + "]";
       return place + " = " + acc.combine(1) + "(" + place + ", v);";
     };
-    if (!k.windowed) return s + "  " + put(k.bind(id_, rt::Access::read_write), "at") + "\n}\n";
+    if (!k.windowed)
+      return s + "  if (known) { " + put(k.bind(id_, rt::Access::read_write), "at") + " }\n}\n";
     int64_t room = KernelCode::window_limit(c_.device) / info(node_->dtype).size;
     for (int64_t first = 0; first < numel(node_->shape); first += room) {
       Reach part{first, std::min(numel(node_->shape), first + room) - 1};
@@ -125,7 +128,8 @@ class SegmentsLowering {
       std::string i = "at - " + k.params.add("begin", begin);
       std::string count = k.params.add("count", static_cast<uint32_t>(part.count()));
       std::string shift = k.params.add_patched("shift", Patch::window, binding, begin);
-      s += "  if (" + i + " < " + count + ") { " + put(binding, i + " + " + shift) + " }\n";
+      s +=
+          "  if (known && " + i + " < " + count + ") { " + put(binding, i + " + " + shift) + " }\n";
     }
     return s + "}\n";
   }

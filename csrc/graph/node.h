@@ -40,7 +40,7 @@ enum class NodeKind : uint8_t {
   scatter,  // inputs[0] with inputs[1] put at `layout` over its index, moved by inputs[2] elements;
             // what moves beyond `step` is left out
   segments,  // inputs[0], with rows of inputs[1] folded by `reduce` into those rows of it that
-             // inputs[2], which ascend, say
+             // inputs[2], which ascend, say; those it lacks are left out
   failed,    // its computation raised `error`
 };
 
@@ -59,6 +59,8 @@ enum class ReduceOp : uint8_t {
 const char* reduce_name(ReduceOp op);
 /// The dtype that reducing elements of dtype `input` gives.
 DType reduced_dtype(ReduceOp op, DType input);
+/// What changes nothing when it is folded in: what an empty fold gives.
+uint64_t identity_bits(ReduceOp op, DType t);
 
 /// What a scatter does with an element and one that is there: all but `store` are atomic, on 32-bit
 /// integers.

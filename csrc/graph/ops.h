@@ -15,7 +15,8 @@ enum class OpId : uint16_t {
   cast,     // to the node's dtype
   copy,     // identity that makes a dense result
   checked,  // an index along an axis, counted from its start; what is out of range is recorded
-  gather,   // elements of inputs[0], which is in memory, at inputs[1]
+  checked_write,  // the same, for an element to write: out of range it leads nowhere
+  gather,         // elements of inputs[0], which is in memory, at inputs[1]
   // Of random words (shaders/lib/random.wgsl).
   unit,         // the upper bits of a word, the lower `shift` dropped, as a float32 in [0, 1)
   unit64,       // 53 bits of two words as a float64 in [0, 1)
@@ -56,6 +57,9 @@ constexpr int kTableRows = 0
     ;
 
 const OpInfo& op_info(OpId op);
+constexpr bool is_check(OpId op) {
+  return op == OpId::checked || op == OpId::checked_write;
+}
 /// The row of that name, or -1.
 int find_op(std::string_view name);
 

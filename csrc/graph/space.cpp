@@ -33,7 +33,7 @@ void SpaceCode::collect(int value, const Layout& layout) {
       if (!l) internal_error("fused through a view that does not compose");
       if (n.op == OpId::gather && i == 0)
         collect_gathered(n, o.value, *l, *compose(full_, layout, n.shape, f.operands[1].layout));
-      else if (n.op == OpId::checked && i == 1)
+      else if (is_check(n.op) && i == 1)
         checks_ = true;
       else
         collect(o.value, *l);

@@ -20,12 +20,13 @@ namespace {
 struct Winners {
   Tensor slots;    // uint32, of the sizes of the indexed axes
   Tensor claims;   // places in the indices from 1, of their shape
-  Tensor slot_of;  // the slot that each of them leads to
+  Tensor slot_of;  // the slot that each of them leads to, or kNowhere
 };
 
 Winners winners_of(const Dims& region, const Indices& indices, graph::Engine& e, const char* op) {
   Dims sizes = indexed_sizes(region, indices);
-  Position p = position_of(region, indices, spread(contiguous_strides(sizes), indices), op);
+  Position p =
+      position_of(region, indices, spread(contiguous_strides(sizes), indices), op, Use::write);
   Winners w;
   w.slot_of = p.element;
   int64_t n = numel(p.shape);
@@ -112,7 +113,9 @@ Tensor set_by_writing(const Tensor& t, const Resolved& key, const Tensor& values
   }
   Position p = position_of(region, key.indices, strides, op);
   Gathered g = gathered(region, strides, key.indices, p.shape, key.at, op);
-  Tensor kept = take(reshape(w.slots, Dims{w.slots.size()}), w.slot_of, 0, IndexMode::trusted, op);
+  // What leads nowhere has claimed no slot: which one it looks at does not matter.
+  Tensor slot = elementwise(OpId::minimum, {w.slot_of, number(w.slots.size() - 1)});
+  Tensor kept = take(reshape(w.slots, Dims{w.slots.size()}), slot, 0, IndexMode::trusted, op);
   Tensor wins = elementwise(OpId::equal, {kept, w.claims});
   Tensor place = elementwise(
       OpId::where, {wins, elementwise(OpId::add, {p.element, number(offset)}), number(kNowhere)});

@@ -72,7 +72,8 @@ void check_device(const Tensor& x, const Tensor& indices, const char* op) {
 
 }  // namespace
 
-Tensor places(const Tensor& indices, int64_t size, int axis, IndexMode mode, const char* op) {
+Tensor places(const Tensor& indices, int64_t size, int axis, IndexMode mode, const char* op,
+              Use use) {
   if (!is_integer(indices.dtype()))
     raise(ErrorKind::index,
           std::string("[") + op + "] indices are integers, not " + info(indices.dtype()).name);
@@ -93,7 +94,7 @@ Tensor places(const Tensor& indices, int64_t size, int axis, IndexMode mode, con
   }
   auto site = std::make_shared<graph::IndexSite>(graph::IndexSite{op, axis, size});
   rt::Lock lock = i.engine().lock();
-  return Tensor(i.engine().checked_index(i.node(), std::move(site)));
+  return Tensor(i.engine().checked_index(i.node(), std::move(site), use == Use::write));
 }
 
 Dims broadcast_indices(const Indices& indices, const char* op) {
@@ -112,20 +113,27 @@ Dims broadcast_indices(const Indices& indices, const char* op) {
   return shape;
 }
 
-Position position_of(const Dims& axes, const Indices& indices, const Dims& strides,
-                     const char* op) {
+Position position_of(const Dims& axes, const Indices& indices, const Dims& strides, const char* op,
+                     Use use) {
   Position p;
   p.shape = broadcast_indices(indices, op);
   bool any = false;
+  std::optional<Tensor> known;  // where the element is somewhere
   for (int d = 0; d < axes.size(); ++d) {
     const auto& i = indices[static_cast<size_t>(d)];
     if (!i) continue;
-    Tensor moved =
-        scaled(places(i->at, axes[d], i->axis < 0 ? d : i->axis, i->mode, op), strides[d]);
+    Tensor place = places(i->at, axes[d], i->axis < 0 ? d : i->axis, i->mode, op, use);
+    if (use == Use::write && i->mode == IndexMode::raise) {
+      Tensor here = elementwise(OpId::less, {place, number(axes[d])});
+      known = known ? elementwise(OpId::logical_and, {*known, here}) : here;
+    }
+    Tensor moved = scaled(place, strides[d]);
     p.element = any ? elementwise(OpId::add, {p.element, moved}) : moved;
     any = true;
     extend(p, axes[d], strides[d]);
   }
+  p.partial = known.has_value();
+  if (p.partial) p.element = elementwise(OpId::where, {*known, p.element, number(kNowhere)});
   return p;
 }
 

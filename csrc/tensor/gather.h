@@ -12,12 +12,17 @@ namespace wgt {
 /// place (negative ones are the first), or one counted round; trusted ones are known to be in range
 /// and not negative.
 enum class IndexMode : uint8_t { raise, clip, wrap, trusted };
+/// An index that raises reads the nearest place until then, and writes nowhere.
+enum class Use : uint8_t { read, write };
+/// A place that leads nowhere: what has it is left out.
+constexpr int64_t kNowhere = 0xffffffff;
 /// Raises ValueError.
 IndexMode to_index_mode(const char* op, const std::string& name);
 
 /// Integer indices along an axis of some tensor as places from its start, in uint32. Raises
 /// IndexError for an axis without elements and indices that are no integers.
-Tensor places(const Tensor& indices, int64_t size, int axis, IndexMode mode, const char* op);
+Tensor places(const Tensor& indices, int64_t size, int axis, IndexMode mode, const char* op,
+              Use use = Use::read);
 
 /// Indices along one axis.
 struct AxisIndex {
@@ -34,13 +39,15 @@ struct Position {
   Dims shape;      // that the indices broadcast to
   Tensor element;  // of that shape, uint32; none without indices
   graph::Reach span;
-  bool quads = true;  // all strides are multiples of four
+  bool quads = true;     // all strides are multiples of four
+  bool partial = false;  // some elements may be kNowhere
 };
 /// Raises IndexError.
 Dims broadcast_indices(const Indices& indices, const char* op);
 /// `strides` are those of all axes. Raises IndexError where the indices do not broadcast or, in the
 /// modes that say so, are out of range.
-Position position_of(const Dims& axes, const Indices& indices, const Dims& strides, const char* op);
+Position position_of(const Dims& axes, const Indices& indices, const Dims& strides, const char* op,
+                     Use use = Use::read);
 
 /// The axes that are not indexed and, at `at` among them, the dimensions of the indices.
 struct Gathered {

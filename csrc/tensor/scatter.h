@@ -4,9 +4,6 @@
 
 namespace wgt {
 
-/// A position that leads nowhere: what has it is left out.
-constexpr int64_t kNowhere = 0xffffffff;
-
 /// `base` with `value` put in: element by element over value's shape with `strides` of the dense
 /// base, moved by `position` (uint32, broadcast), unless that is beyond `last`. dtypes of whole
 /// words, for all but `store` int32 and uint32.

@@ -55,15 +55,20 @@ Tensor accumulated(ReduceOp op, const Tensor& region, const Resolved& key, const
   Dims sizes = indexed_sizes(region.shape(), key.indices);
   int64_t n = numel(sizes), m = numel(common), elements = values.size() / m;
   Position p = position_of(region.shape(), key.indices,
-                           spread(contiguous_strides(sizes), key.indices), name);
+                           spread(contiguous_strides(sizes), key.indices), name, Use::write);
   std::vector<int64_t> order = moved_first(indexed, region.rank());
   DType wide = unpacked(region.dtype());
   Tensor moved = permute(region, order);
   Tensor base = astype(reshape(moved, Dims{n, elements}), wide);
   Tensor rows = reshape(permute(values, moved_first(among, values.rank())), Dims{m, elements});
-  Tensor folded =
-      fold_rows(op_for(op, region.dtype()), base, astype(rows, wide), reshape(p.element, Dims{m}));
+  Tensor folded = fold_rows(op_for(op, region.dtype()), base, astype(rows, wide),
+                            reshape(p.element, Dims{m}), p.partial);
   return permute(reshape(astype(folded, region.dtype()), moved.shape()), inverse(order));
+}
+
+Tensor identity(ReduceOp op, const Tensor& like) {
+  rt::Lock lock = like.engine().lock();
+  return Tensor(like.engine().fill(like.dtype(), Dims(), identity_bits(op, like.dtype())));
 }
 
 OpId elementwise_of(ReduceOp op, DType t) {
@@ -76,21 +81,31 @@ OpId elementwise_of(ReduceOp op, DType t) {
 
 }  // namespace
 
-Tensor fold_rows(ReduceOp op, const Tensor& base, const Tensor& values, const Tensor& rows) {
+Tensor fold_rows(ReduceOp op, const Tensor& base, const Tensor& values, const Tensor& rows,
+                 bool partial) {
   int64_t n = base.shape()[0], elements = base.shape()[1];
   if (values.size() == 0) return base;
   if (auto atomic = atomic_of(op, base.dtype())) {
-    Tensor place = elementwise(OpId::multiply, {rows, number(elements)});
+    // As many rows as there are is beyond the last, times the elements of a row too.
+    Tensor row = partial ? elementwise(OpId::minimum, {rows, number(n)}) : rows;
+    Tensor place = elementwise(OpId::multiply, {row, number(elements)});
     return scatter(*atomic, base, values, expand_dims(place, {1}), Dims{0, 1}, (n - 1) * elements);
   }
   graph::Engine& e = base.engine();
   if (n == 1) {  // in order as they are
-    Tensor all = expand_dims(rows, {1});
+    Tensor all = expand_dims(rows, {1}), own = values;
+    if (partial) {
+      own = elementwise(OpId::where,
+                        {elementwise(OpId::less, {all, number(1)}), values, identity(op, values)});
+      all = elementwise(OpId::multiply, {all, number(0)});
+    }
     rt::Lock lock = e.lock();
-    return Tensor(e.segments(op, base.node(), values.node(), all.node()));
+    return Tensor(e.segments(op, base.node(), own.node(), all.node()));
   }
-  Tensor order = argsort(
-      rows, 0, false, std::max(static_cast<int>(std::bit_width(static_cast<uint64_t>(n - 1))), 1));
+  // What leads nowhere is sorted behind the rows that there are.
+  Tensor keys = partial ? elementwise(OpId::minimum, {rows, number(n)}) : rows;
+  auto bits = static_cast<int>(std::bit_width(static_cast<uint64_t>(partial ? n : n - 1)));
+  Tensor order = argsort(keys, 0, false, std::max(bits, 1));
   Tensor sorted = take(values, order, 0, IndexMode::trusted, "segments");
   Tensor segments = expand_dims(take(rows, order, 0, IndexMode::trusted, "segments"), {1});
   rt::Lock lock = e.lock();

@@ -5,8 +5,10 @@
 namespace wgt {
 
 /// `base` [n, elements] with rows of `values` [m, elements] folded into the rows of it that `rows`
-/// (uint32, [m]) says: sum, prod, max or min. Both have one dtype of whole words.
-Tensor fold_rows(graph::ReduceOp op, const Tensor& base, const Tensor& values, const Tensor& rows);
+/// (uint32, [m]) says: sum, prod, max or min. Both have one dtype of whole words. `partial`: some
+/// of `rows` may be kNowhere, whose values are left out.
+Tensor fold_rows(graph::ReduceOp op, const Tensor& base, const Tensor& values, const Tensor& rows,
+                 bool partial);
 
 /// `t` with `value`, broadcast and cast, folded into the indexed elements: as often as they are
 /// indexed. Bools count as truth, 16-bit floats are folded in float32, integers wrap.

@@ -129,8 +129,8 @@ def index_add(
 ) -> Tensor:
     """A copy of `x` with slices of `source`, times `alpha`, added along an axis at the indices.
 
-    `index` is a vector; `source` broadcasts to the shape that ``take(x, index, axis)`` has. Raises
-    ShapeError, IndexError.
+    `index` is a vector; `source` broadcasts to the shape that ``take(x, index, axis)`` has.
+    Integers keep the dtype of `x` and wrap in it, as with np.add.at. Raises ShapeError, IndexError.
     """
     t = as_tensor("index_add", x)
     a = axis_of("index_add", axis, t.ndim)
@@ -170,9 +170,10 @@ def segment_sum(values: ArrayLike, ids: ArrayLike, /, num_segments: int) -> Tens
     """Sums of the rows of `values` that have the same id, of shape (num_segments, ...).
 
     `ids` name a segment for each row, in any order; segments without rows are 0. Bools count, in
-    int32; integers wrap. Floats are summed in the order of the rows, by fixed blocks: results are
-    the same bits every time. Raises ShapeError, and IndexError for ids out of range, at once where
-    they are host data, else with the next read; negative ones count from the end.
+    int32; other integers keep their dtype and wrap in it, as with np.add.at. Floats are summed in
+    the order of the rows, by fixed blocks: results are the same bits every time. Raises ShapeError,
+    and IndexError for ids out of range, at once where they are host data, else with the next read,
+    without their rows; negative ones count from the end.
     """
     return _segments("segment_sum", values, ids, num_segments, "sum", lambda d: 0)
 
