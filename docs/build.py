@@ -102,6 +102,10 @@ GROUPS = {
         *("devices", "default_device", "set_default_device", "get_device", "is_available"),
         *("eval", "synchronize", "explain", "stats", "jit"),
     ),
+    "Memory": (
+        *("memory_stats", "set_memory_limit", "reset_peak_memory", "empty_cache"),
+        *("memory_snapshot", "record_lines"),
+    ),
 }
 
 MODULES = {

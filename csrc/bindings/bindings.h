@@ -16,6 +16,7 @@ namespace py = pybind11;
 // module.cpp calls these; each registers one part of _core.
 void init_errors(py::module_& m);
 void init_device(py::module_& m);
+void init_memory(py::module_& m);
 void init_tensor(py::module_& m, py::class_<Tensor>& t);
 void init_manipulation(py::module_& m);
 void init_random(py::module_& m);

@@ -130,7 +130,7 @@ std::optional<Operand> to_operand(const char* op, py::handle o, const Tensor* be
   return std::nullopt;
 }
 
-// The innermost Python line outside the package's own files: "file:line", or "".
+// The innermost Python line outside of the package, but for its demo: "file:line", or "".
 static std::string python_line() {
   static const std::string* package = nullptr;
   if (!package)
@@ -145,8 +145,7 @@ static std::string python_line() {
     auto code = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(f)));
     std::string file = py::cast<std::string>(code.attr("co_filename"));
     std::string line = file + ":" + std::to_string(PyFrame_GetLineNumber(f));
-    bool ours = file.rfind(*package, 0) == 0 &&
-                file.find_first_of("/\\", package->size()) == std::string::npos;
+    bool ours = file.rfind(*package, 0) == 0 && file.compare(package->size(), 4, "demo") != 0;
     if (!ours) return line;
     if (innermost.empty()) innermost = line;
     frame = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetBack(f)));
@@ -157,12 +156,11 @@ static std::string python_line() {
 Tensor made(Tensor t) {
   if (autograd::anomaly_mode && t.variable() && t.variable()->fn && !t.variable()->fn->origin)
     t.variable()->fn->origin = std::make_shared<std::string>(python_line());
-  if (settings().debug && t.node()) {
+  if ((settings().debug || settings().record_lines) && t.node()) {
     if (std::string line = python_line(); !line.empty()) {
-      auto where = std::make_shared<std::string>(std::move(line));
       unlocked([&] {
         rt::Lock l = t.engine().lock();
-        t.node()->origin = where;
+        t.engine().set_origin(*t.node(), std::move(line));
       });
     }
   }

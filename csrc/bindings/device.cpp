@@ -12,7 +12,7 @@ rt::DeviceOptions options_from_settings() {
   int binding = settings().max_binding;
   return {settings().limits == "default", settings().debug,
           binding > 0 ? std::max<uint64_t>(static_cast<uint64_t>(binding), 1024) : 0,
-          settings().kernels};
+          settings().kernels, static_cast<uint64_t>(settings().memory_limit_mb) << 20};
 }
 
 // One shared device per adapter. The mutex is taken without the GIL.

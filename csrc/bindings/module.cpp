@@ -54,6 +54,7 @@ PYBIND11_MODULE(_core, m) {
   type->tp_new = refuse_new;
   rt::set_interrupt_check(check_signals);
   init_device(m);
+  init_memory(m);
   init_tensor(m, tensor);
   init_manipulation(m);
   init_random(m);

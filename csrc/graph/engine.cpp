@@ -37,14 +37,13 @@ Engine* Engine::create(const rt::AdapterInfo& adapter, const rt::DeviceOptions& 
                        bool shared) {
   auto* e = new Engine();
   try {
-    e->devices_.push_back(rt::Device::create(adapter, options));
+    e->adopt(rt::Device::create(adapter, options));
   } catch (...) {
     delete e;
     throw;
   }
   e->adapter_ = adapter;
   e->options_ = options;
-  e->device_ = e->devices_.back().get();
   std::lock_guard<std::mutex> l(engines_mutex());
   int own = 1;
   for (Engine* other : engine_list())
@@ -532,8 +531,7 @@ void Engine::recover() {
   plans_.clear();
   faults_ = {};
   since_flush_ = 0;
-  devices_.push_back(std::move(fresh));
-  device_.store(devices_.back().get(), std::memory_order_release);
+  adopt(std::move(fresh));
   old.retire();
   if (old.live_buffers()) mourned_.push_back(&old);
 }

@@ -144,6 +144,13 @@ class Engine {
   /// when touched. Does nothing for a device that is well: one of several threads has been faster.
   void recover();
   rt::Stats stats();
+  /// Bytes that buffers may have, also on what recover() makes; 0: no limit.
+  void set_memory_limit(uint64_t bytes);
+  void reset_peak();
+  rt::MemoryReport memory();
+  std::vector<rt::BufferReport> buffers();
+  /// The Python line that made a node: for errors, and for what its memory is. [lock]
+  void set_origin(Node& n, std::string line);
   /// Frees what died since. [lock]
   void collect();
 
@@ -158,6 +165,8 @@ class Engine {
   NodeRef make(NodeKind kind, DType dtype, const Dims& shape);
   void set_input(Node& n, int i, const NodeRef& input);
   void enqueue(Node& n);
+  void adopt(std::unique_ptr<rt::Device> fresh);
+  void note_memory(Node& n);
   NodeRef written_over(const NodeRef& base);
   void unlink(Node& n);
   void release_inputs(Node& n);

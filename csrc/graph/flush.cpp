@@ -193,6 +193,8 @@ void Engine::finish(FlushGraph& g) {
     unlink(n);
     release_inputs(n);
     if (g.nodes[i].held) note_small(n);
+    if (n.origin) [[unlikely]]
+      note_memory(n);
   }
   for (Node* v : g.views) {
     if (v->inputs[0]->kind == NodeKind::leaf)

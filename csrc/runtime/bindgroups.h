@@ -16,6 +16,7 @@ struct Block : Buffer {
   Block *prev_block = nullptr, *next_block = nullptr;  // in the pool's list of all
   std::vector<BindEntry*> groups;
   BindEntry* recent = nullptr;  // the last one with this block as its first binding
+  bool in_use = false;          // someone refers to it
 };
 
 /// A bind group layout with the pipeline layouts on top of it; shared by all kernels of one

@@ -2,12 +2,20 @@
 // is at once reusable by later commands of the same stream.
 #pragma once
 #include <cstdint>
+#include <memory>
+#include <string>
 
 #include "base/refcount.h"
 
 namespace wgt::rt {
 
 class Device;
+
+/// What a buffer was made for, where that is recorded.
+struct BufferNote {
+  std::string what;  // "float32 (3, 4)"
+  std::string line;  // "file:line" of the caller's code
+};
 
 struct Buffer : RefCounted {
   Device* device = nullptr;
@@ -19,7 +27,8 @@ struct Buffer : RefCounted {
   // The layer above may number the buffers of one piece of work here [lock].
   int scratch = -1;
   uint64_t scratch_epoch = 0;
-  void on_zero();  // any thread, no lock needed
+  std::shared_ptr<const BufferNote> note;  // of its present use [lock]
+  void on_zero();                          // any thread, no lock needed
 };
 
 using BufferRef = Ref<Buffer>;

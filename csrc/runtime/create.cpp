@@ -108,6 +108,7 @@ std::unique_ptr<Device> Device::create(const AdapterInfo& adapter, const DeviceO
   core.adapter = adapter;
   core.options = options;
   open(core);
+  device->impl_->pool.set_limit(options.memory_limit);
   return device;
 }
 

@@ -85,31 +85,62 @@ BufferRef Device::allocate(uint64_t bytes) {
   return ref;
 }
 
+void Device::Impl::refuse(uint64_t bytes, const std::string& why) {
+  Error e(ErrorKind::out_of_memory, "[allocate] no " + std::to_string(bytes) + " bytes on '" +
+                                        core.adapter.name + "': " + why);
+  e.requested = bytes;
+  e.available = pool.available();
+  throw e;
+}
+
+// All that is ours and free goes back to the driver. What runs still needs its part.
+void Device::Impl::give_all_back() {
+  if (reclaim) reclaim();
+  take_dead();
+  wait_until(core, [&] { return stream.idle(); });
+  pool.trim(0);
+  uploads.empty();
+  reads.collect();
+  reads.trim(0);
+  core.call("wgpuDevicePoll", [&] { native::poll(core.device); });
+}
+
 Block* Device::Impl::allocate(uint64_t bytes) {
-  auto refuse = [&](const std::string& why) {
-    Error e(ErrorKind::out_of_memory, "cannot allocate " + std::to_string(bytes) + " bytes on '" +
-                                          core.adapter.name + "': " + why);
-    e.requested = bytes;
-    throw e;
-  };
   if (bytes > core.limits.max_buffer)
-    refuse("its largest buffer has " + std::to_string(core.limits.max_buffer) + " bytes");
+    refuse(bytes, "its largest buffer has " + std::to_string(core.limits.max_buffer) + " bytes");
   uint64_t size = size_class(bytes, core.limits.max_buffer);
   if (Block* block = pool.take(size)) return block;
+  if (!pool.make_room(size)) {
+    if (reclaim) reclaim();
+    take_dead();
+    if (Block* block = pool.take(size)) return block;
+    if (!pool.make_room(size))
+      refuse(bytes, "the limit of " + std::to_string(pool.limit()) + " bytes leaves " +
+                        std::to_string(*pool.available()) +
+                        "; let tensors go, or raise it by set_memory_limit()");
+  }
   WgpuError error;
   if (Block* block = pool.create(size, error)) return block;
   if (!error.out_of_memory()) raise_wgpu(core, error, "allocating a buffer");
-  // All that is ours and free goes back to the driver, then once more.
-  stream.submit();
-  pool.trim(0);
-  uploads.trim(0);
-  reads.trim(0);
-  wait_until(core, [&] { return stream.idle(); });
-  core.call("wgpuDevicePoll", [&] { native::poll(core.device); });
+  stream.submit();  // what is recorded needs its memory until it ran
+  give_all_back();
   if (Block* block = pool.create(size, error)) return block;
   if (!error.out_of_memory()) raise_wgpu(core, error, "allocating a buffer");
-  refuse("out of memory, with " + std::to_string(core.stats.live_bytes) + " bytes in use");
-  return nullptr;
+  refuse(bytes, "out of memory, with " + std::to_string(core.stats.live_bytes) +
+                    " bytes in use; let tensors go, or work on smaller parts");
+}
+
+// For memory of transfers: once more, after all that is free has gone.
+template <class F>
+auto Device::Impl::with_retry(F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    if (error.kind != ErrorKind::out_of_memory) throw;
+  }
+  stream.submit();
+  give_all_back();
+  return f();
 }
 
 // A NaN that names its origin in a debugger.
@@ -169,7 +200,7 @@ void* Device::upload_begin(Buffer& dst, uint64_t offset, uint64_t bytes) {
   check_range("upload", dst, offset, bytes);
   if (!bytes) return nullptr;
   if (d.uploads.recorded_bytes() + bytes > kUploadBytes) submit();
-  UploadRing::Slot slot = d.uploads.take(bytes);
+  UploadRing::Slot slot = d.with_retry([&] { return d.uploads.take(bytes); });
   auto* memory = static_cast<char*>(slot.memory);
   std::memset(memory + (up4(bytes) - 4), 0, 4);  // the padding
   d.stream.copy(handle(dst), offset, slot.buffer, slot.offset, up4(bytes));
@@ -209,7 +240,7 @@ ReadbackRef Device::read_begin(Buffer& src, uint64_t offset, uint64_t bytes) {
   uint64_t shift = offset % 4;
   check_range("read", src, offset - shift, bytes + shift);
   if (!bytes) return std::make_shared<Readback>();
-  ReadbackRef out = impl_->reads.begin(bytes, shift);
+  ReadbackRef out = impl_->with_retry([&] { return impl_->reads.begin(bytes, shift); });
   impl_->stream.copy(out->impl->chunk->buffer, 0, handle(src), offset - shift, up4(bytes + shift));
   impl_->reads.recorded(*out);
   return out;
@@ -252,10 +283,45 @@ void Device::empty_cache() {
   impl_->core.check();
   impl_->collect();
   submit();
+  auto poll = [this] {
+    impl_->core.call("wgpuDevicePoll", [this] { native::poll(impl_->core.device); });
+  };
+  poll();
   impl_->pool.trim(0);
-  impl_->uploads.trim(0);
+  impl_->uploads.empty();
+  impl_->reads.collect();
   impl_->reads.trim(0);
-  impl_->core.call("wgpuDevicePoll", [this] { native::poll(impl_->core.device); });
+  poll();  // frees what was let go
+}
+
+void Device::set_memory_limit(uint64_t bytes) {
+  impl_->core.check();
+  impl_->collect();
+  impl_->core.options.memory_limit = bytes;
+  impl_->pool.set_limit(bytes);
+}
+
+void Device::reset_peak() {
+  impl_->take_dead();
+  impl_->core.stats.peak_bytes = impl_->core.stats.live_bytes;
+}
+
+MemoryReport Device::memory() {
+  impl_->take_dead();
+  MemoryReport out;
+  impl_->pool.report(out);
+  out.staging_upload = impl_->uploads.total_bytes();
+  out.staging_read = impl_->reads.total_bytes();
+  return out;
+}
+
+std::vector<BufferReport> Device::buffers() {
+  impl_->take_dead();
+  return impl_->pool.buffers();
+}
+
+void Device::set_reclaim(std::function<void()> reclaim) {
+  impl_->reclaim = std::move(reclaim);
 }
 
 }  // namespace wgt::rt

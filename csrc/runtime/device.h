@@ -5,6 +5,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -13,6 +14,7 @@
 #include "base/errors.h"
 #include "runtime/adapter.h"
 #include "runtime/buffer.h"
+#include "runtime/memory.h"
 #include "runtime/stats.h"
 
 namespace wgt::rt {
@@ -24,6 +26,7 @@ struct DeviceOptions {
   bool debug = false;           // shaders with runtime checks, fresh buffers poisoned, labels
   uint64_t max_binding = 0;     // bytes, to stay below the adapter's limit; 0: as it is
   std::string kernels;          // "gpu", "software"; else as the adapter is
+  uint64_t memory_limit = 0;    // bytes of buffers, used and free; 0: none
 };
 
 enum class Access : uint8_t { read, read_write };
@@ -129,6 +132,15 @@ class Device {
   void collect();
   /// Gives pooled memory back to the driver. [lock]
   void empty_cache();
+  /// Bytes that buffers, used and free, may have together; 0: no limit. Free ones go at once.
+  /// [lock]
+  void set_memory_limit(uint64_t bytes);
+  /// From now on the peak is counted anew. [lock]
+  void reset_peak();
+  MemoryReport memory();                // [lock]
+  std::vector<BufferReport> buffers();  // in use [lock]
+  /// Called under the lock before an allocation is refused: lets go of what nobody needs.
+  void set_reclaim(std::function<void()> reclaim);
 
   /// After begin_exit(): waits until no thread is inside the driver, though not for ever, and ends
   /// the device's own thread; the device still works. Takes the lock itself.

@@ -27,9 +27,14 @@ struct Device::Impl {
   Reads reads;
   Stream stream;
   Graveyard<Buffer> graveyard;
-  BufferRef poison;  // debug mode: what fresh memory is filled from
+  std::function<void()> reclaim;  // of the layer above
+  BufferRef poison;               // debug mode: what fresh memory is filled from
 
   Block* allocate(uint64_t bytes);
+  [[noreturn]] void refuse(uint64_t bytes, const std::string& why);
+  void give_all_back();
+  template <class F>
+  auto with_retry(F&& f);
   void fill_with_poison(Block& block);
   void collect();
   void take_dead();

@@ -63,13 +63,17 @@ Block* Pool::create(uint64_t bytes, WgpuError& error) {
 
 void Pool::used(Block* block) {
   block->last_use = ++core_.tick;
+  block->in_use = true;
   ++live_;
   core_.stats.live_bytes += block->bytes;
+  most_live_ = std::max(most_live_, core_.stats.live_bytes);
   core_.stats.peak_bytes = std::max(core_.stats.peak_bytes, core_.stats.live_bytes);
 }
 
 void Pool::give(Block* block) {
   --live_;
+  block->in_use = false;
+  block->note.reset();
   core_.stats.live_bytes -= block->bytes;
   if (core_.retired) return drop(block);
   core_.stats.pooled_bytes += block->bytes;
@@ -101,10 +105,47 @@ void Pool::trim_to_limit() {
   if (!limit) {
     // Live and free together stay near what was ever live at once: a steady loop never goes back to
     // the driver, and nothing much beyond its need is held.
-    uint64_t most = core_.stats.peak_bytes + core_.stats.peak_bytes / 8;
+    uint64_t most = most_live_ + most_live_ / 8;
     limit = std::max(most - std::min(most, core_.stats.live_bytes), 256 * kMiB);
   }
   if (core_.stats.pooled_bytes > limit) trim(limit);
+}
+
+void Pool::set_limit(uint64_t bytes) {
+  limit_ = bytes;
+  if (bytes) make_room(0);
+}
+
+bool Pool::make_room(uint64_t bytes) {
+  if (!limit_) return true;
+  uint64_t live = core_.stats.live_bytes;
+  uint64_t left = limit_ - std::min(limit_, live);
+  trim(left - std::min(left, bytes));
+  return bytes <= left;
+}
+
+std::optional<uint64_t> Pool::available() const {
+  if (!limit_) return std::nullopt;
+  return limit_ - std::min(limit_, core_.stats.live_bytes);
+}
+
+void Pool::report(MemoryReport& out) const {
+  out.live = core_.stats.live_bytes;
+  out.pooled = core_.stats.pooled_bytes;
+  out.peak = core_.stats.peak_bytes;
+  if (limit_) out.limit = limit_;
+  for (const Block* b = first_; b; b = b->next_block) {
+    MemoryReport::Class& c = out.classes[b->bytes];
+    ++(b->in_use ? c.live : c.pooled);
+    ++(b->in_use ? out.live_buffers : out.pooled_buffers);
+  }
+}
+
+std::vector<BufferReport> Pool::buffers() const {
+  std::vector<BufferReport> out;
+  for (const Block* b = first_; b; b = b->next_block)
+    if (b->in_use) out.push_back({b->bytes, b->refs.load(std::memory_order_relaxed), b->note});
+  return out;
 }
 
 // Released, not destroyed: recorded commands may still refer to it.

@@ -2,10 +2,13 @@
 #pragma once
 #include <deque>
 #include <map>
+#include <optional>
+#include <vector>
 
 #include "runtime/bindgroups.h"
 #include "runtime/core.h"
 #include "runtime/errors.h"
+#include "runtime/memory.h"
 
 namespace wgt::rt {
 
@@ -28,6 +31,17 @@ class Pool {
   /// The configured cap.
   void trim_to_limit();
   void used(Block* block);  // counts it as live
+
+  /// Bytes that all blocks, used and free, may have; 0: no limit.
+  void set_limit(uint64_t bytes);
+  uint64_t limit() const { return limit_; }
+  /// Whether a new block of so many bytes stays within the limit, when free ones go for it.
+  bool make_room(uint64_t bytes);
+  /// Bytes that the limit leaves; nothing without a limit.
+  std::optional<uint64_t> available() const;
+  void report(MemoryReport& out) const;
+  std::vector<BufferReport> buffers() const;
+
   /// Gives all memory back, that of live blocks too: for a device that is lost.
   void retire();
   size_t live() const { return live_; }  // blocks that someone refers to
@@ -41,6 +55,8 @@ class Pool {
   Device* owner_;
   std::map<uint64_t, std::deque<Block*>> free_;  // newest last
   Block* first_ = nullptr;                       // of all blocks
+  uint64_t limit_ = 0;
+  uint64_t most_live_ = 0;  // bytes ever in use at once
   size_t live_ = 0;
 };
 

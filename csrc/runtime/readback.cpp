@@ -104,6 +104,7 @@ ReadChunk* Reads::acquire(uint64_t size) {
   auto* c = new ReadChunk;
   c->buffer = buffer;
   c->size = size;
+  total_bytes_ += size;
   c->signals = core_.signals;
   return c;
 }
@@ -202,6 +203,7 @@ void Reads::destroy_device() {
 
 void Reads::release(ReadChunk* chunk) {
   bool pending = chunk->state.load() == ReadChunk::mapping;
+  total_bytes_ -= chunk->size;
   core_.release_buffer(chunk->buffer);
   if (!pending) delete chunk;
 }

@@ -49,6 +49,7 @@ class Reads {
   bool any_recorded() const { return !recorded_.empty(); }
   void collect();
   void trim(uint64_t keep);
+  uint64_t total_bytes() const { return total_bytes_; }
   bool pending(const Readback& readback) const;  // recorded or being mapped
   /// Sets the data pointer; false where the copy failed.
   bool finish(Readback& readback);
@@ -64,6 +65,7 @@ class Reads {
   std::vector<ReadChunk*> recorded_;
   std::vector<ReadChunk*> dying_;  // dead, but still with the GPU
   std::vector<ReadChunk*> free_;   // the one idle for longest first
+  uint64_t total_bytes_ = 0;
 };
 
 }  // namespace wgt::rt

@@ -169,6 +169,11 @@ void UploadRing::collect() {
   if (ready_bytes > kKeep) trim(kKeep);
 }
 
+void UploadRing::empty() {
+  collect();
+  trim(0);
+}
+
 void UploadRing::trim(uint64_t keep) {
   uint64_t bytes = 0;
   for (Chunk* c : ready_) bytes += c->size;

@@ -21,11 +21,13 @@ class UploadRing {
   /// Memory that stays writable until before_submit(). May wait for the GPU, never submits.
   Slot take(uint64_t bytes);
   uint64_t recorded_bytes() const { return recorded_bytes_; }
+  uint64_t total_bytes() const { return total_bytes_; }
 
   void before_submit();  // unmaps what was filled
   void after_submit();   // asks for it back
   void discard();        // what was filled will not be submitted
   void trim(uint64_t keep);
+  void empty();  // gives back all that the GPU is done with
 
  private:
   struct Chunk {

@@ -168,6 +168,14 @@ from wgtensor._manipulation import (  # noqa: E402
     vstack,
     where,  # noqa: F401 - among the rows
 )
+from wgtensor._memory import (  # noqa: E402
+    empty_cache,
+    memory_snapshot,
+    memory_stats,
+    record_lines,
+    reset_peak_memory,
+    set_memory_limit,
+)
 from wgtensor._pad import (  # noqa: E402
     pad,
 )
@@ -324,6 +332,7 @@ __all__ = [
     "e",
     "einsum",
     "empty",
+    "empty_cache",
     "empty_like",
     "enable_grad",
     "eval",
@@ -374,6 +383,8 @@ __all__ = [
     "max",
     "mean",
     "median",
+    "memory_snapshot",
+    "memory_stats",
     "meshgrid",
     "min",
     "moveaxis",
@@ -398,7 +409,9 @@ __all__ = [
     "quantile",
     "random",
     "ravel",
+    "record_lines",
     "repeat",
+    "reset_peak_memory",
     "reshape",
     "result_type",
     "roll",
@@ -407,6 +420,7 @@ __all__ = [
     "searchsorted",
     "set_default_device",
     "set_default_dtype",
+    "set_memory_limit",
     "setdiff1d",
     "setxor1d",
     "softmax",
