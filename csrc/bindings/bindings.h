@@ -17,6 +17,7 @@ namespace py = pybind11;
 void init_errors(py::module_& m);
 void init_device(py::module_& m);
 void init_memory(py::module_& m);
+void init_event(py::module_& m);
 void init_tensor(py::module_& m, py::class_<Tensor>& t);
 void init_manipulation(py::module_& m);
 void init_random(py::module_& m);

@@ -25,6 +25,27 @@ std::map<int, graph::Engine*>& shared_engines() {
   return *m;
 }
 
+// What `with device:` sets, in this thread and what runs in its context: (device, what was before).
+PyObject* block_devices() {
+  static PyObject* variable =
+      nullptr;  // no initialiser that Python runs in, as for NumPy's generic
+  if (!variable) variable = PyContextVar_New("wgtensor.device", Py_None);
+  if (!variable) throw py::error_already_set();
+  return variable;
+}
+
+py::object block_device() {
+  PyObject* value = nullptr;
+  if (PyContextVar_Get(block_devices(), nullptr, &value) < 0) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(value);
+}
+
+void set_block_device(const py::object& value) {
+  PyObject* token = PyContextVar_Set(block_devices(), value.ptr());
+  if (!token) throw py::error_already_set();
+  Py_DECREF(token);
+}
+
 std::shared_ptr<PyDevice>& default_device() {
   static auto* d = new std::shared_ptr<PyDevice>();
   return *d;
@@ -116,6 +137,8 @@ std::shared_ptr<PyDevice> device_of(graph::Engine& e) {
 
 std::shared_ptr<PyDevice> to_device(py::handle o) {
   if (o.is_none()) {
+    if (py::object block = block_device(); !block.is_none())
+      return py::cast<std::shared_ptr<PyDevice>>(py::tuple(block)[0]);
     if (!default_device()) default_device() = select_from_settings();
     return default_device();
   }
@@ -219,6 +242,18 @@ void init_device(py::module_& m) {
         });
       },
       "Gives unused buffers back to the driver.");
+  d.def(
+      "__enter__",
+      [](py::object self) {
+        set_block_device(py::make_tuple(self, block_device()));
+        return self;
+      },
+      "Until the end of the block it is the default device, of this thread or asyncio task.");
+  d.def("__exit__", [](PyDevice&, const py::args&) {
+    py::object block = block_device();
+    if (block.is_none()) raise(ErrorKind::runtime, "[device] no block of a device is open here");
+    set_block_device(py::tuple(block)[1]);
+  });
   d.def("stats", &stats_dict, "Counters since the device was made, and bytes in use.");
   d.def("__str__", &PyDevice::name);
   d.def("__repr__", [](PyDevice& s) {

@@ -55,6 +55,7 @@ PYBIND11_MODULE(_core, m) {
   rt::set_interrupt_check(check_signals);
   init_device(m);
   init_memory(m);
+  init_event(m);
   init_tensor(m, tensor);
   init_manipulation(m);
   init_random(m);

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -88,6 +89,16 @@ class Engine {
   Faults& faults() { return faults_; }
   /// Waits until all work is done; raises IndexError for indices out of range.
   void synchronize(rt::Lock& lock);
+  /// A moment in the device's stream.
+  struct Moment {
+    rt::Device* device = nullptr;
+    uint64_t submission = 0;
+  };
+  /// Starts all work that waits; the moment at which it will be done. What fails keeps its error.
+  Moment record();
+  /// Both raise DeviceLostError. `seconds`: as of Device::wait().
+  bool passed(const Moment& m);
+  bool wait(const Moment& m, std::optional<double> seconds);
 
   /// The layout that views of this node build on. [lock]
   static Layout layout_of(Node& n);

@@ -2,6 +2,7 @@
 #include "runtime/device.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "runtime/errors.h"
@@ -269,6 +270,32 @@ void Device::synchronize(Lock& lock) {
   wait_until(
       core, [&] { return core.signals->completed.load() >= target; }, &lock);
   impl_->stream.check_refused();
+}
+
+uint64_t Device::submitted() const {
+  return impl_->core.submitted;
+}
+
+bool Device::done(uint64_t submission) {
+  Core& core = impl_->core;
+  core.check();
+  if (core.signals->completed.load() < submission)
+    core.call("wgpuDevicePoll", [&] { native::poll(core.device); });
+  return core.signals->completed.load() >= submission;
+}
+
+bool Device::wait(uint64_t submission, std::optional<double> seconds, Lock& lock) {
+  using Clock = std::chrono::steady_clock;
+  Core& core = impl_->core;
+  auto end = Clock::time_point::max();
+  if (seconds && *seconds < 1e9)  // else it is beyond what the clock can say
+    end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                             std::chrono::duration<double>(std::max(*seconds, 0.0)));
+  auto ended = [&] { return core.signals->completed.load() >= submission; };
+  wait_until(
+      core, [&] { return ended() || Clock::now() >= end; }, &lock);
+  core.check();
+  return ended();
 }
 
 void Device::collect() {

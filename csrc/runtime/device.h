@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -126,6 +127,14 @@ class Device {
   void submit();
   /// Submits, and waits until all submitted work is done. Gives `lock` up while waiting.
   void synchronize(Lock& lock);
+
+  /// The number of the newest submission: see done(). [lock]
+  uint64_t submitted() const;
+  /// Whether that submission has ended; lets callbacks fire. Raises DeviceLostError. [lock]
+  bool done(uint64_t submission);
+  /// Waits until it has, or `seconds` (none: for ever) are over: false then. Gives `lock` up while
+  /// waiting. Raises DeviceLostError.
+  bool wait(uint64_t submission, std::optional<double> seconds, Lock& lock);
 
   /// Takes back what died on other threads, and what the GPU is done with; once retired, forgets
   /// it. Cheap. [lock]

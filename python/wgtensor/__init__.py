@@ -13,6 +13,7 @@ from wgtensor._core import (
     DeviceMismatchError,
     DeviceNotFoundError,
     DTypeError,
+    Event,
     InvalidWorkgroupSizeError,
     OutOfMemoryError,
     ShaderError,
@@ -49,8 +50,9 @@ from wgtensor._dtypes import bool_ as bool
 _core._register(DTYPES, as_operand)
 atexit.register(_core._close)
 
-from wgtensor import _devices, _tensor  # noqa: E402
+from wgtensor import _async, _devices, _tensor  # noqa: E402
 
+_async.install()
 _tensor.install()
 _devices.install()
 
@@ -281,6 +283,7 @@ __all__ = [
     "DeviceLostError",
     "DeviceMismatchError",
     "DeviceNotFoundError",
+    "Event",
     "InvalidWorkgroupSizeError",
     "OutOfMemoryError",
     "ShaderError",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from wgtensor import _core
 from wgtensor._arrays import DeviceLike
+from wgtensor._async import on_a_thread
 from wgtensor._core import Device
 
 
@@ -18,7 +19,9 @@ def is_available() -> bool:
 
 
 def default_device() -> Device:
-    """The device of tensors that name none. Raises DeviceNotFoundError."""
+    """The device of tensors that name none: of the innermost block ``with device:``, or else the one
+    that was set, or the best. Raises DeviceNotFoundError.
+    """
     return _core.default_device()
 
 
@@ -37,9 +40,7 @@ def get_device(device: DeviceLike = None) -> Device:
 
 async def _create_async(selector: str | int | None = None) -> Device:
     """Like Device(selector), without blocking the event loop."""
-    import asyncio
-
-    return await asyncio.to_thread(Device, selector)
+    return await on_a_thread(Device, selector)
 
 
 def install() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from wgtensor import _core, _dlpack, _printing, _ufuncs
+from wgtensor import _async, _core, _dlpack, _printing, _ufuncs
 from wgtensor import _elementwise as e
 from wgtensor import _functions as f
 from wgtensor import _grids as g
@@ -78,17 +78,6 @@ def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndar
         raise ValueError("[array] elements are copied from the device: copy=False cannot be kept")
     a = self.numpy()
     return a if dtype is None else a.astype(dtype, copy=False)
-
-
-async def _read(t: Tensor) -> np.ndarray[Any, Any]:
-    import asyncio
-
-    return await asyncio.to_thread(t.numpy)
-
-
-def _numpy_async(self: Tensor) -> Awaitable[np.ndarray[Any, Any]]:
-    """numpy() without blocking the event loop, of the value at the time of the call."""
-    return _read(self.__copy__())
 
 
 def _one_axis(name: str, axis: Any, dim: Any, default: Any) -> Any:
@@ -425,7 +414,7 @@ _MEMBERS: dict[str, Any] = {
     "__reduce__": _reduce,
     "item": _item,
     "tolist": _tolist,
-    "numpy_async": _numpy_async,
+    "numpy_async": _async.numpy_async,
     "astype": _astype,
     "view": _view,
     "to": _to,
