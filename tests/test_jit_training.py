@@ -177,3 +177,11 @@ def test_gradients_made_inside_are_none_outside() -> None:
     net(wt.ones((1, 2))).sum().backward()
     assert net.bias.grad.tolist() == [1, 1]
     net.to("float16")
+
+
+def test_kept_elements_of_results() -> None:
+    """Small results share memory later on: also one that is an element of something larger."""
+    x = wt.asarray([1.0, 2.0, 3.0, 4.0])
+    element = wt.jit(lambda a: (a * 2)[3])
+    kept = [element(x) for _ in range(1200)]
+    assert {k.item() for k in kept} == {8.0}

@@ -131,6 +131,24 @@ def test_trajectories(case: int) -> None:
     assert difference(case, "float32", True, 10) < 1e-5
 
 
+def test_lion_follows_its_paper_over_given_gradients(rng: np.random.Generator) -> None:
+    """Algorithm 2 of Chen et al. 2023: in float32 for 100 steps, as no gradient hangs on the last
+    step."""
+    gradients = rng.normal(size=(100, 40))
+    start = rng.normal(size=40)
+    p = nn.Parameter(wt.asarray(start, dtype="float32"))
+    made = optim.Lion([p], lr=0.01, betas=(0.9, 0.99), weight_decay=0.1)
+    theta, m = start, np.zeros(40)
+    for g in gradients:
+        p.grad = wt.asarray(g, dtype="float32")
+        made.step()
+        update = np.sign(0.9 * m + 0.1 * g)
+        theta = theta - 0.01 * (update + 0.1 * theta)
+        m = 0.99 * m + 0.01 * g
+        np.testing.assert_allclose(p.detach().numpy(), theta, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(made.state[p]["exp_avg"].numpy(), m, rtol=1e-5, atol=1e-5)
+
+
 def test_closure_and_step_count() -> None:
     p = nn.Parameter(wt.ones(3))
     made = optim.Adam([p])
@@ -261,7 +279,7 @@ def test_a_training_step_of_a_perceptron() -> None:
         return [loss]
 
     counts = [dispatches(step) for _ in range(4)]
-    assert counts[-1] <= 14
+    assert counts[-1] <= 10
     assert counts[-1] == counts[-2]
 
 

@@ -36,6 +36,12 @@ def cosine(t: float, period: float, low: float = 0.0) -> float:
     return low + (BASE - low) * (1 + math.cos(math.pi * t / period)) / 2
 
 
+def restarts(t: int, period: int, factor: int) -> float:
+    while t >= period:
+        t, period = t - period, period * factor
+    return cosine(t, period)
+
+
 FORMS: dict[str, tuple[Callable[[optim.Optimizer], Any], Callable[[int], float]]] = {
     "lambda": (lambda o: s.LambdaLR(o, lambda e: 0.9**e), lambda e: BASE * 0.9**e),
     "multiplicative": (lambda o: s.MultiplicativeLR(o, lambda e: 0.9), lambda e: BASE * 0.9**e),
@@ -59,7 +65,7 @@ FORMS: dict[str, tuple[Callable[[optim.Optimizer], Any], Callable[[int], float]]
     "restarts": (lambda o: s.CosineAnnealingWarmRestarts(o, 3), lambda e: cosine(e % 3, 3)),
     "longer restarts": (
         lambda o: s.CosineAnnealingWarmRestarts(o, 2, 2),
-        lambda e: cosine(e, 2) if e < 2 else cosine(e - 2, 4) if e < 6 else cosine(e - 6, 8),
+        lambda e: restarts(e, 2, 2),
     ),
     "sequence": (
         lambda o: s.SequentialLR(o, [s.ConstantLR(o, 0.1, 9), s.ExponentialLR(o, 0.5)], [3]),
@@ -83,9 +89,8 @@ FORMS: dict[str, tuple[Callable[[optim.Optimizer], Any], Callable[[int], float]]
 @pytest.mark.parametrize("name", FORMS)
 def test_forms(name: str) -> None:
     make, form = FORMS[name]
-    epochs = 11 if name != "sequence of three" else 10
-    found = rates(make, epochs)
-    assert found == pytest.approx([form(e) for e in range(epochs)], rel=1e-12, abs=1e-15)
+    found = rates(make, 101)
+    assert found == pytest.approx([form(e) for e in range(101)], rel=1e-12, abs=1e-15)
 
 
 @pytest.mark.parametrize("name", [n for n in FORMS if "chain" not in n and "seq" not in n])

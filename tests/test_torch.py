@@ -261,67 +261,101 @@ def test_optimizers(case: int, rng: np.random.Generator) -> None:
                 close(kept[i][key], value, 1e-4)
 
 
+STEPS = 100
 SCHEDULES: list[tuple[str, dict[str, Any]]] = [
-    ("StepLR", {"step_size": 3}),
-    ("MultiStepLR", {"milestones": [2, 5, 5]}),
-    ("ExponentialLR", {"gamma": 0.8}),
-    ("ConstantLR", {"total_iters": 4}),
-    ("LinearLR", {"total_iters": 6, "start_factor": 0.1}),
-    ("PolynomialLR", {"total_iters": 6, "power": 2.0}),
-    ("CosineAnnealingLR", {"T_max": 5, "eta_min": 0.01}),
-    ("CosineAnnealingWarmRestarts", {"T_0": 3, "T_mult": 2}),
+    ("StepLR", {"step_size": 7, "gamma": 0.8}),
+    ("MultiStepLR", {"milestones": [2, 30, 30, 77]}),
+    ("ExponentialLR", {"gamma": 0.97}),
+    ("ConstantLR", {"total_iters": 40}),
+    ("LinearLR", {"total_iters": 60, "start_factor": 0.1}),
+    ("PolynomialLR", {"total_iters": 80, "power": 2.0}),
+    ("CosineAnnealingLR", {"T_max": STEPS}),
+    ("CosineAnnealingLR", {"T_max": 15, "eta_min": 0.01}),
+    ("CosineAnnealingWarmRestarts", {"T_0": 9, "T_mult": 2}),
     ("LambdaLR", {"lr_lambda": lambda e: 1 / (1 + e)}),
-    ("MultiplicativeLR", {"lr_lambda": lambda e: 0.9}),
-    ("OneCycleLR", {"max_lr": 1.0, "total_steps": 16}),
-    ("OneCycleLR", {"max_lr": 1.0, "total_steps": 16, "three_phase": True}),
-    ("OneCycleLR", {"max_lr": 1.0, "total_steps": 16, "anneal_strategy": "linear"}),
+    ("MultiplicativeLR", {"lr_lambda": lambda e: 0.98}),
+    ("OneCycleLR", {"max_lr": 1.0, "total_steps": STEPS + 1}),
+    ("OneCycleLR", {"max_lr": 1.0, "total_steps": STEPS + 1, "three_phase": True}),
+    ("OneCycleLR", {"max_lr": 1.0, "epochs": 10, "steps_per_epoch": 11, "cycle_momentum": False}),
+    ("OneCycleLR", {"max_lr": 1.0, "total_steps": STEPS + 1, "anneal_strategy": "linear"}),
 ]
 
 
-@pytest.mark.parametrize("case", range(len(SCHEDULES)))
-def test_schedules(case: int) -> None:
-    name, options = SCHEDULES[case]
+def follow(make: Callable[[Any, Any], Any], losses: list[float] | None = None) -> None:
+    """A schedule of both libraries over 100 steps of SGD: rates, momenta and the parameter.
+
+    `make` gets a module of schedules and an optimizer; `losses` go to step().
+    """
     made = []
-    for library, o, schedules in (
-        (nn.Parameter(wt.ones(1)), optim, optim.lr_scheduler),
-        (torch.nn.Parameter(torch.ones(1)), torch.optim, torch.optim.lr_scheduler),
+    for p, o in (
+        (nn.Parameter(wt.ones(3)), optim),
+        (torch.nn.Parameter(torch.ones(3)), torch.optim),
     ):
-        optimizer = o.SGD([library], lr=0.3, momentum=0.9)
-        schedule = getattr(schedules, name)(optimizer, **options)
+        optimizer = o.SGD([p], lr=0.3, momentum=0.9)
+        schedule = make(o.lr_scheduler, optimizer)
         found = []
-        for _ in range(15):
+        for i in range(STEPS):
+            optimizer.zero_grad()
+            (p * p).sum().backward()
             optimizer.step()
             group = optimizer.param_groups[0]
             found.append((group["lr"], group["momentum"], *schedule.get_last_lr()))
-            schedule.step()
-        made.append(found)
-    assert np.allclose(*made, rtol=1e-12, atol=1e-15)
+            schedule.step() if losses is None else schedule.step(losses[i])
+        made.append((found, p.detach().numpy()))
+    (a, x), (b, y) = made
+    np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-5)
 
 
-def test_sequences_and_plateau() -> None:
+@pytest.mark.filterwarnings("ignore:.*epoch parameter")  # PyTorch's own, of SequentialLR
+@pytest.mark.parametrize("case", range(len(SCHEDULES)))
+def test_schedules(case: int) -> None:
+    name, options = SCHEDULES[case]
+    follow(lambda s, optimizer: getattr(s, name)(optimizer, **options))
+
+
+@pytest.mark.filterwarnings("ignore:.*epoch parameter")
+def test_sequences() -> None:
+    follow(
+        lambda s, o: s.SequentialLR(
+            o, [s.LinearLR(o, 0.1, total_iters=20), s.CosineAnnealingLR(o, 80)], [20]
+        )
+    )
+    follow(lambda s, o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 30), s.ExponentialLR(o, 0.98)]))
+
+
+def test_warm_up_is_a_linear_rate_that_begins_at_a_share() -> None:
+    """PyTorch's LinearLR begins above zero: a warm-up that has begun is the same line."""
     made = []
     for p, o in (
         (nn.Parameter(wt.ones(1)), optim),
         (torch.nn.Parameter(torch.ones(1)), torch.optim),
     ):
+        optimizer = o.SGD([p], lr=0.4)
         s = o.lr_scheduler
-        optimizer = o.SGD([p], lr=0.3)
-        chain = s.SequentialLR(
-            optimizer,
-            [s.LinearLR(optimizer, 0.1, total_iters=3), s.CosineAnnealingLR(optimizer, 5)],
-            [3],
-        )
-        plateau = s.ReduceLROnPlateau(optimizer, patience=1, factor=0.5)
+        ours = o is optim
+        schedule = s.LinearWarmup(optimizer, 50) if ours else s.LinearLR(optimizer, 0.02, 1.0, 49)
         found = []
-        for _ in range(8):
+        for _ in range(STEPS + ours):
             optimizer.step()
-            chain.step()
             found.append(optimizer.param_groups[0]["lr"])
-        for i in range(10):
-            plateau.step(math.cos(i))
-            found.append(optimizer.param_groups[0]["lr"])
+            schedule.step()
         made.append(found)
-    assert np.allclose(*made, rtol=1e-12, atol=1e-15)
+    assert made[0][0] == 0
+    np.testing.assert_allclose(made[0][1:], made[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["min", "max"])
+@pytest.mark.parametrize("threshold_mode", ["rel", "abs"])
+def test_plateau(mode: str, threshold_mode: str) -> None:
+    losses = [math.cos(i / 5) / (1 + i / 20) for i in range(STEPS)]
+    follow(
+        lambda s, o: s.ReduceLROnPlateau(
+            o, mode, factor=0.7, patience=4, cooldown=2, threshold=0.01,
+            threshold_mode=threshold_mode, min_lr=1e-3,
+        ),
+        losses,
+    )  # fmt: skip
 
 
 def test_default_initial_values() -> None:

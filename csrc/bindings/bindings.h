@@ -21,6 +21,7 @@ void init_event(py::module_& m);
 void init_tensor(py::module_& m, py::class_<Tensor>& t);
 void init_manipulation(py::module_& m);
 void init_random(py::module_& m);
+void init_losses(py::module_& m);
 void init_normalize(py::module_& m);
 void init_sorting(py::module_& m);
 void init_gather(py::module_& m);

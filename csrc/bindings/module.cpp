@@ -59,6 +59,7 @@ PYBIND11_MODULE(_core, m) {
   init_tensor(m, tensor);
   init_manipulation(m);
   init_random(m);
+  init_losses(m);
   init_normalize(m);
   init_sorting(m);
   init_gather(m);

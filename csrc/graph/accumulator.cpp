@@ -4,6 +4,8 @@ namespace wgt::graph {
 
 namespace {
 
+constexpr char kMembers[] = "uvwt";  // of the WGSL struct
+
 bool is_arg(ReduceOp op) {
   return op == ReduceOp::argmax || op == ReduceOp::argmin;
 }
@@ -11,8 +13,11 @@ bool is_truth(ReduceOp op) {
   return op == ReduceOp::any || op == ReduceOp::all;
 }
 
-bool is_pair(ReduceOp op) {
-  return is_arg(op) || op == ReduceOp::deviations || op == ReduceOp::logsumexp;
+int parts_of(ReduceOp op) {
+  if (op == ReduceOp::cross_entropy) return 4;
+  bool pair = is_arg(op) || op == ReduceOp::deviations || op == ReduceOp::logsumexp ||
+              op == ReduceOp::weighted_mean;
+  return pair ? 2 : 1;
 }
 DType part_of(ReduceOp op, DType input) {
   if (is_arg(op) && is_wide(input)) return DType::uint64;
@@ -27,6 +32,7 @@ uint64_t identity_bits(ReduceOp op, DType t) {
       return scalar_bits_int(t, 1);
     case ReduceOp::max:
     case ReduceOp::logsumexp:
+    case ReduceOp::cross_entropy:
       return lowest_bits(t);
     case ReduceOp::min:
       return highest_bits(t);
@@ -37,32 +43,46 @@ uint64_t identity_bits(ReduceOp op, DType t) {
   }
 }
 
+const char* reduce_name(ReduceOp op) {
+  constexpr const char* names[] = {"sum",        "prod",      "max",           "min",
+                                   "any",        "all",       "argmax",        "argmin",
+                                   "deviations", "logsumexp", "cross_entropy", "weighted_mean"};
+  return names[static_cast<int>(op)];
+}
+
+int result_words(ReduceOp op) {
+  return op == ReduceOp::cross_entropy ? 4 : op == ReduceOp::weighted_mean ? 2 : 1;
+}
+
 DType reduced_dtype(ReduceOp op, DType input) {
   return is_arg(op) ? DType::int32 : is_truth(op) ? DType::bool_ : input;
 }
 
 Accumulator::Accumulator(KernelCode& k, ReduceOp op, DType input)
-    : k_(k), op_(op), input_(input), part_(part_of(op, input)), pair_(is_pair(op)) {
+    : k_(k), op_(op), input_(input), part_(part_of(op, input)), parts_(parts_of(op)) {
   identity_[0] = k.constant(part_, identity_bits(op, part_));
-  if (pair_) identity_[1] = k.constant(part_, is_arg(op) ? 0xffffffffu : 0);
+  for (int i = 1; i < parts_; ++i) identity_[i] = k.constant(part_, is_arg(op) ? 0xffffffffu : 0);
 }
 
 int64_t Accumulator::bytes(ReduceOp op, DType input) {
-  return (is_pair(op) ? 2 : 1) * info(part_of(op, input)).size;
+  return parts_of(op) * info(part_of(op, input)).size;
 }
 
-std::string Accumulator::make(const std::string& first, const std::string& second,
-                              int width) const {
-  return pair_ ? type(width) + "(" + first + ", " + second + ")" : first;
+std::string Accumulator::make(const std::vector<std::string>& words, int width) const {
+  if (parts_ == 1) return words[0];
+  std::string s;
+  for (const std::string& word : words) s += (s.empty() ? "" : ", ") + word;
+  return type(width) + "(" + s + ")";
 }
 
 std::string Accumulator::word(const std::string& acc, int i) const {
-  return pair_ ? acc + (i ? ".v" : ".u") : acc;
+  return parts_ > 1 ? acc + "." + kMembers[i] : acc;
 }
 
 std::string Accumulator::identity(int width) {
-  auto of = [&](int i) { return part_type(width) + "(" + identity_[i] + ")"; };
-  return make(of(0), pair_ ? of(1) : "", width);
+  std::vector<std::string> words;
+  for (int i = 0; i < parts_; ++i) words.push_back(part_type(width) + "(" + identity_[i] + ")");
+  return make(words, width);
 }
 
 std::string Accumulator::function(const std::string& name, int width) {
@@ -71,8 +91,9 @@ std::string Accumulator::function(const std::string& name, int width) {
 
 std::string Accumulator::declare(int width) {
   std::string ty = part_type(width), name = type(width);
-  std::string s = pair_ ? "struct " + name + " {\n  u: " + ty + ",\n  v: " + ty + ",\n}\n"
-                        : "alias " + name + " = " + ty + ";\n";
+  std::string s = "struct " + name + " {\n";
+  for (int i = 0; i < parts_; ++i) s += std::string("  ") + kMembers[i] + ": " + ty + ",\n";
+  s = parts_ > 1 ? s + "}\n" : "alias " + name + " = " + ty + ";\n";
   return s + "fn " + combine(width) + "(a: " + name + ", b: " + name + ") -> " + name + " {\n" +
          combine_body(width) + "}\n";
 }
@@ -96,25 +117,39 @@ std::string Accumulator::combine_body(int width) {
     case ReduceOp::argmax:
     case ReduceOp::argmin:  // the greater key, the earlier place
       return "  let take = (b.u > a.u) | ((b.u == a.u) & (b.v < a.v));\n  return " +
-             make("select(a.u, b.u, take)", "select(a.v, b.v, take)", width) + ";\n";
+             make({"select(a.u, b.u, take)", "select(a.v, b.v, take)"}, width) + ";\n";
     case ReduceOp::deviations:
-      return "  return " + make("a.u + b.u", "a.v + b.v", width) + ";\n";
-    case ReduceOp::logsumexp: {
-      // Sums of exp(x - maximum). Equal maxima also where both are infinite.
-      std::string ty = part_type(width);
-      return "  let d = select(a.u - b.u, " + ty +
-             "(0.0), a.u == b.u);\n  let e = " + function("exp", width) + "(-abs(d));\n  return " +
-             make(function("max_nan", width) + "(a.u, b.u)",
-                  "select(a.v + b.v * e, a.v * e + b.v, d < " + ty + "(0.0))", width) +
-             ";\n";
-    }
+    case ReduceOp::weighted_mean:
+      return "  return " + make({"a.u + b.u", "a.v + b.v"}, width) + ";\n";
+    case ReduceOp::logsumexp:
+    case ReduceOp::cross_entropy:
+      return combine_exponentials(width);
   }
   internal_error("a reduction without code");
 }
 
+// Sums of exp(x - maximum). Equal maxima also where both are infinite. Of pairs besides the sum w
+// of targets, and that of target * (x - maximum): where nothing is to be moved, also not by an
+// infinite way.
+std::string Accumulator::combine_exponentials(int width) {
+  std::string zero = part_type(width) + "(0.0)";
+  std::string s = "  let d = select(a.u - b.u, " + zero +
+                  ", a.u == b.u);\n  let e = " + function("exp", width) + "(-abs(d));\n";
+  std::vector<std::string> words{function("max_nan", width) + "(a.u, b.u)",
+                                 "select(a.v + b.v * e, a.v * e + b.v, d < " + zero + ")"};
+  if (parts_ == 4) {
+    s += "  let w = select(b.w, a.w, d < " + zero + ");\n";
+    words.push_back("a.w + b.w");
+    words.push_back("a.t + b.t - select(w * abs(d), " + zero + ", w == " + zero + ")");
+  }
+  return s + "  return " + make(words, width) + ";\n";
+}
+
 std::string Accumulator::declare_fold() {
   auto lane = [&](const char* c) {
-    return make("a" + std::string(pair_ ? ".u." : ".") + c, std::string("a.v.") + c, 1);
+    std::vector<std::string> words;
+    for (int i = 0; i < parts_; ++i) words.push_back(word("a", i) + "." + c);
+    return make(words, 1);
   };
   std::string two = combine(1);
   return "fn rd_fold(a: " + type(4) + ") -> " + type(1) + " {\n  return " + two + "(" + two + "(" +
@@ -134,9 +169,10 @@ std::string Accumulator::declare_shuffle(int width) const {
     return "bitcast<" + ty + ">(" + wide + "(l" + n + ") | (" + wide + "(h" + n + ") << " + u +
            "(32u)))";
   };
-  std::string first = of(0), second = pair_ ? of(1) : "";
+  std::vector<std::string> words;
+  for (int i = 0; i < parts_; ++i) words.push_back(of(i));
   return "fn rd_shuffle(a: " + type(width) + ", mask: u32) -> " + type(width) + " {\n" + body +
-         "  return " + make(first, second, width) + ";\n}\n";
+         "  return " + make(words, width) + ";\n}\n";
 }
 
 // Unsigned integers that order as the elements do, or against them; NaN is above all.
@@ -154,28 +190,53 @@ std::string Accumulator::key(const std::string& element, int width) {
   return low ? "~" + key : key;
 }
 
-std::string Accumulator::lift(const std::string& x, const std::string& index, int width,
-                              bool lanes) {
+std::string Accumulator::lift(const std::vector<std::string>& elements, const std::string& index,
+                              int width, bool lanes) {
   std::string ty = part_type(width);
+  const std::string& x = elements[0];
   if (is_arg(op_)) {
     std::string place = width > 1 && lanes ? "vec4<u32>(0u, 1u, 2u, 3u) + " + index
                                            : std::string(info(part_).compute) + "(" + index + ")";
-    return make(key(x, width), ty + "(" + place + ")", width);
+    return make({key(x, width), ty + "(" + place + ")"}, width);
   }
   if (is_truth(op_)) return "select(" + ty + "(0u), " + ty + "(1u), " + x + ")";
-  if (op_ == ReduceOp::deviations) return make(x, x + " * " + x, width);
-  return make(x, ty + "(1.0)", width);
+  if (op_ == ReduceOp::deviations) return make({x, x + " * " + x}, width);
+  if (op_ == ReduceOp::weighted_mean) return make(elements, width);
+  std::vector<std::string> words{x, ty + "(1.0)"};
+  if (op_ == ReduceOp::cross_entropy) {
+    words.push_back(elements[1]);
+    words.push_back(ty + "(0.0)");
+  }
+  return make(words, width);
 }
 
-std::string Accumulator::result(const std::string& acc, const std::string& count, int width) {
-  if (is_arg(op_)) return wgsl_type("i32", width) + "(" + acc + ".v)";
-  if (is_truth(op_)) return acc + " != " + part_type(width) + "(0u)";
-  if (op_ == ReduceOp::logsumexp) return acc + ".u + " + function("log", width) + "(" + acc + ".v)";
-  if (op_ != ReduceOp::deviations) return acc;
-  // What the rounding of the mean has added is taken away again (the corrected two-pass algorithm,
-  // Chan, Golub and LeVeque 1983); rounding may leave less than nothing.
-  return function("relu_f", width) + "(" + acc + ".v - " + acc + ".u * (" + acc + ".u / " +
-         part_type(width) + "(" + info(part_).compute + "(" + count + "))))";
+std::vector<std::string> Accumulator::results(const std::string& acc, const std::string& count,
+                                              int width) {
+  std::string ty = part_type(width), number = info(part_).compute;
+  if (is_arg(op_)) return {wgsl_type("i32", width) + "(" + acc + ".v)"};
+  if (is_truth(op_)) return {acc + " != " + part_type(width) + "(0u)"};
+  switch (op_) {
+    case ReduceOp::logsumexp:
+      return {acc + ".u + " + function("log", width) + "(" + acc + ".v)"};
+    case ReduceOp::cross_entropy: {
+      // The product with 0, which compilers do not know, is NaN for rows without a finite maximum.
+      std::string total = function("log", width) + "(" + acc + ".v)";
+      std::string hole = acc + ".u * " + ty + "(" + identity_[3] + ")";
+      return {acc + ".w * " + total + " - " + acc + ".t + " + hole, acc + ".u", total, acc + ".w"};
+    }
+    case ReduceOp::weighted_mean: {
+      std::string divide = function("div_f", width);
+      return {divide + "(" + acc + ".u, " + acc + ".v)",
+              divide + "(" + ty + "(1.0), " + acc + ".v)"};
+    }
+    case ReduceOp::deviations:
+      // What the rounding of the mean has added is taken away again (the corrected two-pass
+      // algorithm, Chan, Golub and LeVeque 1983); rounding may leave less than nothing.
+      return {function("relu_f", width) + "(" + acc + ".v - " + acc + ".u * (" + acc + ".u / " +
+              ty + "(" + number + "(" + count + "))))"};
+    default:
+      return {acc};
+  }
 }
 
 }  // namespace wgt::graph

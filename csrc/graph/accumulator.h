@@ -1,6 +1,7 @@
-// What a reduction or a scan keeps while it folds: one value, or a pair, as WGSL.
+// What a reduction or a scan keeps while it folds: one value, or several, as WGSL.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "graph/codegen.h"
 
@@ -8,12 +9,13 @@ namespace wgt::graph {
 
 class Accumulator {
  public:
+  static constexpr int kMostParts = 4;
   /// Bytes of one accumulator in memory.
   static int64_t bytes(ReduceOp op, DType input);
   Accumulator(KernelCode& k, ReduceOp op, DType input);
 
   /// Words of one accumulator in memory, and their dtype.
-  int parts() const { return pair_ ? 2 : 1; }
+  int parts() const { return parts_; }
   DType part() const { return part_; }
 
   /// The WGSL type at a vector width, and the function that folds two of it.
@@ -30,26 +32,28 @@ class Accumulator {
 
   // Expressions.
   std::string identity(int width);
-  /// Of an element; `index` is its place among the reduced ones, `lanes` whether a vector holds
-  /// consecutive ones.
-  std::string lift(const std::string& element, const std::string& index, int width, bool lanes);
+  /// Of an element, or of two; `index` is its place among the reduced ones, `lanes` whether a
+  /// vector holds consecutive ones.
+  std::string lift(const std::vector<std::string>& elements, const std::string& index, int width,
+                   bool lanes);
   /// From the words, and word `i` of one.
-  std::string make(const std::string& first, const std::string& second, int width) const;
+  std::string make(const std::vector<std::string>& words, int width) const;
   std::string word(const std::string& acc, int i) const;
-  /// The reduction's value; `count` is the number of reduced elements.
-  std::string result(const std::string& acc, const std::string& count, int width);
+  /// The words of the reduction's value; `count` is the number of reduced elements.
+  std::vector<std::string> results(const std::string& acc, const std::string& count, int width);
 
  private:
   std::string part_type(int width) const { return wgsl_type(info(part_).compute, width); }
   std::string function(const std::string& name, int width);
   std::string key(const std::string& element, int width);
   std::string combine_body(int width);
+  std::string combine_exponentials(int width);
 
   KernelCode& k_;
   ReduceOp op_;
   DType input_, part_;
-  bool pair_;
-  std::string identity_[2];
+  int parts_;
+  std::string identity_[kMostParts];
 };
 
 }  // namespace wgt::graph

@@ -7,12 +7,6 @@
 
 namespace wgt::graph {
 
-const char* reduce_name(ReduceOp op) {
-  constexpr const char* names[] = {"sum", "prod",   "max",    "min",        "any",
-                                   "all", "argmax", "argmin", "deviations", "logsumexp"};
-  return names[static_cast<int>(op)];
-}
-
 void Node::on_zero() {
   engine->dead_.push(this);
 }
@@ -308,17 +302,20 @@ NodeRef Engine::gather(const NodeRef& source, const NodeRef& position, const Dim
   return n;
 }
 
-NodeRef Engine::reduce(ReduceOp op, const NodeRef& input, uint32_t axes) {
+NodeRef Engine::reduce(ReduceOp op, const NodeRef& input, uint32_t axes, const NodeRef& second) {
   check_count(reduce_name(op), input->shape);
   flush_if_due();
   settle(*input);
+  if (second) settle(*second);
   Dims shape;
   for (int d = 0; d < input->shape.size(); ++d)
     if (!((axes >> d) & 1u)) shape.push_back(input->shape[d]);
+  if (result_words(op) > 1) shape.push_back(result_words(op));
   NodeRef n = make(NodeKind::reduce, reduced_dtype(op, input->dtype), shape, reduce_name(op));
   n->reduce = op;
   n->axes = axes;
   set_input(*n, 0, input);
+  if (second) set_input(*n, 1, second);
   enqueue(*n);
   return n;
 }
@@ -481,6 +478,7 @@ void Engine::resolve(Node& n) {
   n.error = base.error;
   unlink(n);
   release_inputs(n);
+  if (n.kind == NodeKind::leaf) note_small(n);
 }
 
 void Engine::settle(Node& n) {

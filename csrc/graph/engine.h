@@ -46,7 +46,7 @@ class Engine {
   NodeRef view(const NodeRef& base, const Dims& shape, const Layout& layout);
   /// A view that may show elements so often that nothing but a product can take it whole.
   NodeRef overlapping_view(const NodeRef& base, const Dims& shape, const Layout& layout);
-  NodeRef reduce(ReduceOp op, const NodeRef& input, uint32_t axes);
+  NodeRef reduce(ReduceOp op, const NodeRef& input, uint32_t axes, const NodeRef& second = {});
   NodeRef softmax(const NodeRef& input, bool logarithm = false);
   /// Rows over the last axis to a mean square of 1, `eps` in the dtype's bits; with `gradient` of
   /// the result, the gradient of the input.

@@ -71,8 +71,9 @@ class ReduceLowering {
         gi_(gi),
         id_(c.fusion.groups[static_cast<size_t>(gi)].anchor),
         node_(c.g.node_of(id_)),
-        source_(c.g.nodes[static_cast<size_t>(id_)].operands[0]),
-        type_(c.g.node_of(source_.value)->dtype) {
+        sources_(c.g.nodes[static_cast<size_t>(id_)].operands),
+        type_(c.g.node_of(sources_[0].value)->dtype),
+        words_(result_words(node_->reduce)) {
     for (int o : c.fusion.groups[static_cast<size_t>(gi)].outputs)
       bools_ += is_bool(c.g.node_of(o)->dtype);
   }
@@ -94,17 +95,20 @@ class ReduceLowering {
         : k(r.c_, r.gi_), in(k, 0, k.group.space[0]), out(k, 1, k.group.space[1]) {
       std::vector<int> order;
       input_space(*r.node_, &order);
-      layout.offset = r.source_.layout.offset;
-      for (int d : order) layout.strides.push_back(r.source_.layout.strides[d]);
-      in.collect(r.source_.value, layout);
-      in.collapse({"o", "r"}, {0, r.node_->shape.size(), k.group.space[0].size()});
+      for (const Operand& source : r.sources_) {
+        Layout layout{{}, source.layout.offset};
+        for (int d : order) layout.strides.push_back(source.layout.strides[d]);
+        in.collect(source.value, layout);
+        layouts.push_back(layout);
+      }
+      in.collapse({"o", "r"}, {0, r.node_->shape.size() - (r.words_ > 1), k.group.space[0].size()});
       collect_outputs(k, out, r.id_);
       out.collapse({"o"}, {0, k.group.space[1].size()});
     }
     KernelCode k;
     SpaceCode in, out;
-    Layout layout;  // of the source
-    Part part;      // ranges of outputs and of reduced elements; empty: all
+    std::vector<Layout> layouts;  // of the sources
+    Part part;                    // ranges of outputs and of reduced elements; empty: all
   };
 
   /// Where partial results go: planes of [splits, outputs] words.
@@ -146,10 +150,15 @@ class ReduceLowering {
     }
   }
 
-  static void restrict(Kernel& kernel, const Part& part) {
+  void restrict(Kernel& kernel, const Part& part) const {
     kernel.part = part;
     kernel.in.restrict_to(part);
-    kernel.out.restrict_to({part[0]});
+    kernel.out.restrict_to({written(part[0])});
+  }
+
+  // What the output's space has for a range of outputs.
+  Range written(const Range& outputs) const {
+    return {outputs.begin * words_, outputs.end * words_};
   }
 
   Grid cut_parts(const Kernel& whole, const Shape& s) {
@@ -157,7 +166,8 @@ class ReduceLowering {
                               {whole.in.sizes(1), s.rw, 1}};
     int64_t limit = KernelCode::window_limit(c_.device), staging = 0;
     auto bytes = [&](const Part& p) {
-      return std::max({whole.in.widest(p), whole.out.widest({p[0]}), staging * p[0].size()});
+      return std::max(
+          {whole.in.widest(p), whole.out.widest({written(p[0])}), staging * p[0].size()});
     };
     Grid grid = cut(axes, limit, bytes);
     if (grid[1].size() == 1) return grid;
@@ -179,7 +189,10 @@ class ReduceLowering {
     std::string place = "r";
     if (!kernel.part.empty())
       place = "(r + " + k.params.add("begin", static_cast<uint32_t>(kernel.part[1].begin)) + ")";
-    std::string value = acc.lift(in.emit(source_.value, kernel.layout), place, width, s.rw == 4);
+    std::vector<std::string> elements;
+    for (size_t i = 0; i < sources_.size(); ++i)
+      elements.push_back(in.emit(sources_[i].value, kernel.layouts[i]));
+    std::string value = acc.lift(elements, place, width, s.rw == 4);
     std::string load = load_header(acc, width) + in.take_body() + "  return " + value + ";\n}\n";
     Step step;
     std::string finish;
@@ -233,23 +246,40 @@ class ReduceLowering {
     std::string text =
         finish_header(acc, s.ow, false) + "  let at = " + split + " * " + outs + " + o;\n";
     for (int i = 0; i < acc.parts(); ++i)
-      text += "  " + k.binding_name(staging.value) + "[(at" + (i ? " + " + plane : "") + ") / " +
+      text += "  " + k.binding_name(staging.value) + "[(at" + in_plane(plane, i) + ") / " +
               std::to_string(s.ow) + "u] = " + acc.word("acc", i) + ";\n";
+    return text + "}\n";
+  }
+
+  static std::string in_plane(const std::string& plane, int i) {
+    return i ? " + " + std::to_string(i) + "u * " + plane : "";
+  }
+
+  // Each word of a result is an element of the output's space.
+  std::string finish_words(KernelCode& k, Accumulator& acc, SpaceCode& out,
+                           const std::string& count) {
+    std::string text = "fn rd_emit(o: u32, v: " + std::string(info(type_).compute) + ") {\n" +
+                       output_body(k, out, id_) + "}\n" + finish_header(acc, 1, false);
+    std::vector<std::string> results = acc.results("acc", count, 1);
+    for (int i = 0; i < words_; ++i)
+      text += "  rd_emit(o * " + std::to_string(words_) + "u + " + std::to_string(i) + "u, " +
+              results[static_cast<size_t>(i)] + ");\n";
     return text + "}\n";
   }
 
   // Writes the outputs; bools one by one are returned as bits instead, for they share words.
   std::string finish_outputs(KernelCode& k, Accumulator& acc, SpaceCode& out, int ow) {
-    int64_t total = numel(k.group.space[0]) / numel(node_->shape);
+    int64_t total = numel(k.group.space[0]) / (numel(node_->shape) / words_);
     std::string count = k.params.add("count", static_cast<uint32_t>(total));
     flags_ = ow == 1 && bools_ > 0;
+    if (words_ > 1) return finish_words(k, acc, out, count);
     std::string text =
-        finish_header(acc, ow, flags_) + "  let v = " + acc.result("acc", count, ow) + ";\n";
+        finish_header(acc, ow, flags_) + "  let v = " + acc.results("acc", count, ow)[0] + ";\n";
     Layout dense{contiguous_strides(k.group.space[1]), 0};
     out.begin();
     out.define(id_, dense, "v");
     std::string flags;
-    words_.clear();
+    stores_.clear();
     int bit = 0;
     for (int o : k.group.outputs) {
       std::string name = out.emit(o, dense);
@@ -260,8 +290,8 @@ class ReduceLowering {
       flags += std::string(flags.empty() ? "" : " | ") + "select(0u, " + std::to_string(1u << bit) +
                "u, " + name + ")";
       std::string raw = "raw" + std::to_string(bit);
-      words_ += "    let " + raw + " = (vec4<u32>(f0, f1, f2, f3) >> vec4<u32>(" +
-                std::to_string(bit) + "u)) & vec4<u32>(1u);\n" + out.emit_word_store(o, "o", raw);
+      stores_ += "    let " + raw + " = (vec4<u32>(f0, f1, f2, f3) >> vec4<u32>(" +
+                 std::to_string(bit) + "u)) & vec4<u32>(1u);\n" + out.emit_word_store(o, "o", raw);
       ++bit;
     }
     return text + out.take_body() + (flags_ ? "  return " + flags + ";\n}\n" : "}\n");
@@ -276,7 +306,8 @@ class ReduceLowering {
     if (s.row && in.can_vectorize(1, false, false)) s.rw = 4;
     bool narrow =
         !c_.device.software_kernels() || s.outs <= 64;  // what its eight lanes read is one row
-    if (!s.row && narrow && in.can_vectorize(0, false, false) && out.can_vectorize(0, false, false))
+    if (!s.row && narrow && words_ == 1 && in.can_vectorize(0, false, false) &&
+        out.can_vectorize(0, false, false))
       s.ow = 4;
     choose_threads(s, bools_ > 0, c_.device.software_kernels());
     choose_splits(s, c_.device.software_kernels());
@@ -290,7 +321,7 @@ class ReduceLowering {
     SpaceCode out(k, 1, k.group.space[1]);
     collect_outputs(k, out, id_);
     out.collapse({"o"}, {0, k.group.space[1].size()});
-    if (outputs) out.restrict_to({*outputs});
+    if (outputs) out.restrict_to({written(*outputs)});
     Shape s;
     s.outs = first.outs;
     s.count = first.splits;
@@ -302,8 +333,9 @@ class ReduceLowering {
     std::string outs = k.params.add("outs", static_cast<uint32_t>(s.outs));
     std::string plane = k.params.add("plane", static_cast<uint32_t>(s.outs * s.count));
     std::string from = k.binding_name(part) + "[r * " + outs + " + o";
-    std::string load = load_header(acc, 1) + "  return " +
-                       acc.make(from + "]", from + " + " + plane + "]", 1) + ";\n}\n";
+    std::vector<std::string> parts;
+    for (int i = 0; i < acc.parts(); ++i) parts.push_back(from + in_plane(plane, i) + "]");
+    std::string load = load_header(acc, 1) + "  return " + acc.make(parts, 1) + ";\n}\n";
     Step step;
     make_results(k, step);
     step.dies.push_back(part);
@@ -330,7 +362,7 @@ class ReduceLowering {
     vars.set("RW", int64_t{s.rw});
     vars.set("ROW", int64_t{s.row});
     vars.set("BOOLS", int64_t{flags_ && !staged});
-    vars.set("WORDS", words_);
+    vars.set("WORDS", stores_);
     vars.set("OUTS", k.params.add("outs", static_cast<uint32_t>(s.outs)));
     vars.set("COUNT", k.params.add("count", static_cast<uint32_t>(s.count)));
     vars.set("CHUNK", k.params.add("chunk", static_cast<uint32_t>(s.chunk)));
@@ -347,11 +379,12 @@ class ReduceLowering {
   LowerContext& c_;
   int gi_, id_;
   Node* node_;
-  Operand source_;
+  std::vector<Operand> sources_;
   DType type_;  // of the elements
+  int words_;   // of a result
   int bools_ = 0;
   bool flags_ = false, made_ = false;
-  std::string words_;  // stores of packed outputs
+  std::string stores_;  // of packed outputs
 };
 
 }  // namespace

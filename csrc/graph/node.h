@@ -25,7 +25,8 @@ enum class NodeKind : uint8_t {
             // moved by inputs[1] elements, which lie from `bits` to `step`; of a checked index
             // `bits` is the axis's size
   view,     // reads inputs[0], a pending node, through `layout` over its row-major index
-  reduce,   // over `axes` of inputs[0]; the axes are gone from `shape`
+  reduce,   // over `axes` of inputs[0]; the axes are gone from `shape`. Some fold pairs, of
+            // inputs[1] too
   softmax,  // over the last axis, or its logarithm
   normalize,  // the last axis to a mean square of 1, epsilon in `bits`; or a gradient, inputs[1]
   scan,     // along the last axis by `reduce`; one place longer than the input: behind the identity
@@ -55,8 +56,14 @@ enum class ReduceOp : uint8_t {
   argmin,
   deviations,  // of differences from a mean: the sum of their squares
   logsumexp,
+  // Of pairs of elements (inputs[1] has inputs[0]'s shape); results are words in a last dimension.
+  cross_entropy,  // scores and targets: sum(t) logsumexp(s) - sum(t s), max(s), log(sum(exp(s -
+                  // max(s)))), sum(t)
+  weighted_mean,  // sum(a) / sum(b), 1 / sum(b)
 };
 const char* reduce_name(ReduceOp op);
+/// How many words a result has: one, which no dimension of the result counts, or several.
+int result_words(ReduceOp op);
 /// The dtype that reducing elements of dtype `input` gives.
 DType reduced_dtype(ReduceOp op, DType input);
 /// What changes nothing when it is folded in: what an empty fold gives.

@@ -13,7 +13,9 @@ constexpr int kPatience = 2 * kShared;  // small results before the older half m
 }  // namespace
 
 void Engine::note_small(Node& n) {
-  if (n.bytes() > kSlot || n.small) return;
+  uint64_t first = static_cast<uint64_t>(n.layout.offset) * info(n.dtype).size;
+  bool whole_words = first % sizeof(uint32_t) == 0 && is_contiguous(n.shape, n.layout.strides);
+  if (n.bytes() > kSlot || n.small || !whole_words) return;
   n.small = true;
   n.prev = small_last_;
   (small_last_ ? small_last_->next : small_first_) = &n;
@@ -48,7 +50,8 @@ void Engine::gather_small() {
         n.refs.load() == 0 || n.buffer->refs.load() != 1)
       continue;
     uint64_t offset = kSlot * static_cast<uint64_t>(slot);
-    device().copy(*shared, offset, *n.buffer, 0, (n.bytes() + 3) / 4 * 4);
+    uint64_t first = static_cast<uint64_t>(n.layout.offset) * info(n.dtype).size;
+    device().copy(*shared, offset, *n.buffer, first, (n.bytes() + 3) / 4 * 4);
     n.buffer = shared;
     n.layout.offset = static_cast<int64_t>(offset) / info(n.dtype).size;
   }

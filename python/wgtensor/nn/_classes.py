@@ -4,116 +4,130 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from wgtensor import _core
 from wgtensor import _generated as g
 from wgtensor._arrays import ArrayLike, as_tensor
 from wgtensor._core import DTypeError, ShapeError, Tensor
 from wgtensor._dtypes import uint32
 from wgtensor._functions import arange
 from wgtensor._indexing import take, take_along_axis
-from wgtensor._manipulation import moveaxis
 from wgtensor.autograd import Function
 from wgtensor.nn._losses import reduced
 
 
-def _scores(op: str, input: ArrayLike) -> Tensor:
-    """(C,), (N, C) or (N, C, ..) with the classes as the last dimension."""
+def _scores(op: str, input: ArrayLike) -> tuple[Tensor, int]:
+    """(C,), (N, C) or (N, C, ..), and the axis of the classes."""
     x = as_tensor(op, input)
     if x.ndim == 0:
         raise ShapeError(f"[{op}] takes (C,), (N, C) or (N, C, ..), not a single number")
     if x.dtype.kind != "f":
         raise DTypeError(f"[{op}] takes floats, not {x.dtype}")
-    return x if x.ndim < 3 else moveaxis(x, 1, -1)
+    return x, min(x.ndim - 1, 1)
 
 
 class _Pick(Function):
-    """x[.., index]: its gradient is made of comparisons, which fuse, where a lookup's scatters."""
+    """x at one place of an axis: its gradient is made of comparisons, which fuse, where a lookup's
+    scatters."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, index: Tensor) -> Tensor:
+    def forward(ctx: Any, x: Tensor, index: Tensor, axis: int) -> Tensor:
         ctx.save_for_backward(index)
-        ctx.classes = x.shape[-1]
-        return take_along_axis(x, index.expand_dims(-1), -1).squeeze(-1)
+        ctx.shape, ctx.axis = x.shape, axis
+        return take_along_axis(x, index.expand_dims(axis), axis).squeeze(axis)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         (index,) = ctx.saved_tensors
-        return g.where(_hits(index, ctx.classes), grad.expand_dims(-1), 0), None
+        hits = _hits(index, ctx.shape, ctx.axis)
+        return g.where(hits, grad.expand_dims(ctx.axis), 0), None, None
 
 
-def _hits(index: Tensor, classes: int) -> Tensor:
-    return index.expand_dims(-1) == arange(classes, dtype=uint32, device=index.device)
+def _target(
+    op: str, x: Tensor, axis: int, target: ArrayLike, ignore_index: int | None = None
+) -> Tensor:
+    """A target as a tensor. Classes that are host data are checked here, a tensor's in kernels."""
+    y = as_tensor(op, target, x.device)
+    if not isinstance(target, Tensor) and y.dtype.kind in "iu":
+        a = np.asarray(target)
+        wrong = a[((a < 0) | (a >= x.shape[axis])) & (a != ignore_index)]
+        if wrong.size:
+            raise IndexError(f"[{op}] class {wrong[0]} is not one of {x.shape[axis]}")
+    return y
 
 
-class _Mean(Function):
-    """The mean of -log_softmax(x)[.., index] where `counted`: four kernels with its gradient."""
+def _along(values: Tensor, ndim: int, axis: int) -> Tensor:
+    """A vector as it broadcasts along an axis of `ndim`."""
+    return values.reshape((-1,) + (1,) * (ndim - 1 - axis))
 
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, index: Tensor, counted: Tensor) -> Tensor:
-        share = 1 / counted.sum()._astype(x.dtype)
-        ctx.save_for_backward(x, index, counted, share)
-        picked = take_along_axis(x, index.expand_dims(-1), -1).squeeze(-1)
-        return g.where(counted, x.logsumexp(axis=-1) - picked, 0).sum() * share
 
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        x, index, counted, share = ctx.saved_tensors
-        # Not the product of the two numbers, which would be a kernel of its own.
-        hits = _hits(index, x.shape[-1])._astype(x.dtype)
-        slope = (x._softmax(-1) - hits) * share * grad
-        return g.where(counted.expand_dims(-1), slope, 0), None, None
+def _hits(index: Tensor, shape: tuple[int, ...], axis: int) -> Tensor:
+    places = arange(shape[axis], dtype=uint32, device=index.device)
+    return index.expand_dims(axis) == _along(places, len(shape), axis)
+
+
+def _class_weights(op: str, x: Tensor, axis: int, weight: ArrayLike) -> Tensor:
+    w = as_tensor(op, weight, x.device)
+    if w.shape != (x.shape[axis],):
+        raise ShapeError(f"[{op}] weight has the shape {(x.shape[axis],)}, not {w.shape}")
+    return w._astype(x.dtype)
 
 
 class _Picked:
-    """What a target of class indices takes of scores [.., C]."""
+    """What a target of class indices takes of scores."""
 
-    def __init__(self, op: str, x: Tensor, target: Tensor, weight: Any, ignore_index: int) -> None:
+    def __init__(
+        self, op: str, x: Tensor, axis: int, target: Tensor, weight: Any, ignore_index: int
+    ) -> None:
         if target.dtype.kind not in "iu":
             raise DTypeError(f"[{op}] classes are integers, not {target.dtype}")
-        if target.shape != x.shape[:-1]:
+        if target.shape != x.shape[:axis] + x.shape[axis + 1 :]:
             raise ShapeError(
                 f"[{op}] a target of shape {target.shape} does not match the scores, whose shape "
-                f"is {x.shape} with the classes last"
+                f"is {x.shape} with the classes along axis {axis}"
             )
         self.counted = target != ignore_index
         # Of negative ones no class is left: they count from no end.
-        self.index = g.where(self.counted, target, 0)._astype(uint32)
-        self.weights: Tensor | None = None
-        if weight is not None:
-            w = as_tensor(op, weight, x.device)
-            if w.shape != x.shape[-1:]:
-                raise ShapeError(f"[{op}] weight has the shape {x.shape[-1:]}, not {w.shape}")
-            self.weights = take(w, self.index, axis=0)
-        self.x = x
+        index = g.where(self.counted, target, 0)._astype(uint32)
+        self.index = _core.places(index, x.shape[axis], axis, "raise", op)
+        self.x, self.axis = x, axis
+        self.each = None if weight is None else _class_weights(op, x, axis, weight)
+        self.weights = None if self.each is None else take(self.each, self.index, mode="clip")
 
     @property
     def scores(self) -> Tensor:
         """Those of the targets' classes."""
-        picked: Tensor = _Pick.apply(self.x, self.index)
+        picked: Tensor = _Pick.apply(self.x, self.index, self.axis)
         return picked
 
-    def mean(self) -> Tensor:
-        """The mean cross entropy, where classes have no weights."""
-        mean: Tensor = _Mean.apply(self.x, self.index, self.counted)
-        return mean
-
-    def hits(self, x: Tensor) -> Tensor:
+    def hits(self) -> Tensor:
         """True at the target's class."""
-        return _hits(self.index, x.shape[-1])
+        return _hits(self.index, self.x.shape, self.axis)
 
-    def weighted(self, loss: Tensor) -> Tensor:
-        loss = loss if self.weights is None else loss * self.weights
-        return g.where(self.counted, loss, 0)
+    def distribution(self, smoothing: float) -> Tensor:
+        """Of each target over the classes, times their weights."""
+        share = smoothing / self.x.shape[self.axis]
+        hits = self.hits()
+        t = g.where(hits, 1 - smoothing + share, share) if smoothing else hits
+        t = t._astype(self.x.dtype)
+        return t if self.each is None else t * _along(self.each, self.x.ndim, self.axis)
 
-    def total(self, dtype: Any) -> Tensor:
-        """What a mean divides by."""
-        if self.weights is None:
-            return self.counted.sum()._astype(dtype)
-        return g.where(self.counted, self.weights, 0).sum()
+    def shares(self) -> Tensor:
+        """What each target counts in a mean."""
+        weights = 1 if self.weights is None else self.weights
+        return g.where(self.counted, weights, 0)._astype(self.x.dtype)
 
     def reduced(self, op: str, loss: Tensor, reduction: str) -> Tensor:
-        if reduction != "mean":
-            return reduced(op, loss, reduction)
-        return loss.sum() / self.total(loss.dtype)
+        loss = g.where(self.counted, loss, 0)
+        if reduction == "mean":
+            return _core.weighted_mean(loss, self.shares())
+        return reduced(op, loss, reduction)
+
+
+def _widened(x: Tensor) -> Tensor:
+    """In the dtype that its sums are taken in."""
+    return x._astype(_core.unpacked(x.dtype))
 
 
 def nll_loss(
@@ -127,9 +141,12 @@ def nll_loss(
 
     The mean is over the weights of the targets that are not ignore_index.
     """
-    x = _scores("nll_loss", input)
-    picked = _Picked("nll_loss", x, as_tensor("nll_loss", target, x.device), weight, ignore_index)
-    return picked.reduced("nll_loss", picked.weighted(-picked.scores), reduction)
+    op = "nll_loss"
+    x, axis = _scores(op, input)
+    y = _target(op, x, axis, target, ignore_index)
+    picked = _Picked(op, _widened(x), axis, y, weight, ignore_index)
+    loss = -picked.scores if picked.weights is None else -picked.scores * picked.weights
+    return picked.reduced(op, loss, reduction)._astype(x.dtype)
 
 
 def cross_entropy(
@@ -145,45 +162,38 @@ def cross_entropy(
     target: class indices, without the dimension C, or probabilities of the input's shape.
     label_smoothing: the share of each target that goes to all classes alike (Szegedy et al. 2016).
     The mean is over the weights of the targets that are not ignore_index; of probabilities over
-    all. Raises ShapeError, DTypeError, ValueError, and IndexError for a class that there is not,
-    where the target is no host data with the next read.
+    all. One kernel reads the scores for the losses, one for their gradient; 16-bit floats are
+    summed in float32. Raises ShapeError, DTypeError, ValueError, and IndexError for a class that
+    there is not: at once where the target is host data, else with the next read.
     """
     op = "cross_entropy"
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"[{op}] label_smoothing lies in [0, 1], not {label_smoothing}")
-    x = _scores(op, input)
-    y = as_tensor(op, target, x.device)
+    given, axis = _scores(op, input)
+    x, y = _widened(given), _target(op, given, axis, target, ignore_index)
     if y.dtype.kind == "f":
-        return _of_probabilities(op, x, _scores(op, y), weight, reduction, label_smoothing)
-    picked = _Picked(op, x, y, weight, ignore_index)
-    if reduction == "mean" and weight is None and label_smoothing == 0:
-        return picked.mean()
-    total = x.logsumexp(axis=-1)
-    loss = picked.weighted(total - picked.scores)
-    if label_smoothing == 0:
-        return picked.reduced(op, loss, reduction)
-    even = _even(x, total, weight)
-    spread = g.where(picked.counted, even, 0) * (label_smoothing / x.shape[-1])
-    return picked.reduced(op, loss * (1 - label_smoothing) + spread, reduction)
-
-
-def _even(x: Tensor, total: Tensor, weight: Any) -> Tensor:
-    """The loss of all classes together."""
-    if weight is None:
-        return total * x.shape[-1] - x.sum(axis=-1)
-    w = as_tensor("cross_entropy", weight, x.device)
-    return total * w.sum() - (x * w).sum(axis=-1)
+        loss = _of_probabilities(op, x, axis, y, weight, reduction, label_smoothing)
+    else:
+        picked = _Picked(op, x, axis, y, weight, ignore_index)
+        t = picked.distribution(label_smoothing)
+        if reduction == "mean":
+            loss = _core.mean_cross_entropy(x, t, axis, picked.counted, picked.shares())
+        else:
+            loss = picked.reduced(op, _core.cross_entropy(x, t, axis), reduction)
+    return loss._astype(given.dtype)
 
 
 def _of_probabilities(
-    op: str, x: Tensor, y: Tensor, weight: Any, reduction: str, smoothing: float
+    op: str, x: Tensor, axis: int, y: Tensor, weight: Any, reduction: str, smoothing: float
 ) -> Tensor:
     if x.shape != y.shape:
         raise ShapeError(f"[{op}] probabilities of shape {y.shape} for scores of shape {x.shape}")
+    y = y._astype(x.dtype)
     if smoothing > 0:
-        y = y * (1 - smoothing) + smoothing / x.shape[-1]
-    y = y if weight is None else y * as_tensor(op, weight, x.device)
-    return reduced(op, -(x._softmax(-1, True) * y).sum(axis=-1), reduction)
+        y = y * (1 - smoothing) + smoothing / x.shape[axis]
+    if weight is not None:
+        y = y * _along(_class_weights(op, x, axis, weight), x.ndim, axis)
+    return reduced(op, _core.cross_entropy(x, y, axis), reduction)
 
 
 def multi_margin_loss(
@@ -198,8 +208,8 @@ def multi_margin_loss(
     op = "multi_margin_loss"
     if p not in (1, 2):
         raise ValueError(f"[{op}] p is 1 or 2, not {p}")
-    x = _scores(op, input)
-    picked = _Picked(op, x, as_tensor(op, target, x.device), weight, -1)
-    gap = g.relu(margin - picked.scores.expand_dims(-1) + x)
-    each = g.where(picked.hits(x), 0, gap if p == 1 else gap * gap).sum(axis=-1) / x.shape[-1]
+    x, axis = _scores(op, input)
+    picked = _Picked(op, x, axis, _target(op, x, axis, target), weight, -1)
+    gap = g.relu(margin - picked.scores.expand_dims(axis) + x)
+    each = g.where(picked.hits(), 0, gap if p == 1 else gap * gap).sum(axis=axis) / x.shape[axis]
     return reduced(op, each if picked.weights is None else each * picked.weights, reduction)
