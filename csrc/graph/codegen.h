@@ -251,6 +251,7 @@ void lower_compact(LowerContext& c, int group);
 void lower_search(LowerContext& c, int group);
 void lower_matmul(LowerContext& c, int group);
 void lower_segments(LowerContext& c, int group);
+void lower_exact_sums(LowerContext& c, int group);
 
 /// Whether a result may take a value's buffer: a part of a large one must not keep all of it.
 bool fits_buffer(const FlushGraph& g, int value, int output);

@@ -446,13 +446,14 @@ NodeRef Engine::scatter(ScatterOp op, const NodeRef& base, const NodeRef& value,
 }
 
 NodeRef Engine::segments(ReduceOp op, const NodeRef& base, const NodeRef& values,
-                         const NodeRef& rows) {
+                         const NodeRef& rows, bool any_order) {
   flush_if_due();
   settle(*values);
   settle(*rows);
   NodeRef dense = written_over(base);
   NodeRef n = make(NodeKind::segments, base->dtype, base->shape, "segments");
   n->reduce = op;
+  n->any_order = any_order;
   set_input(*n, 0, dense);
   set_input(*n, 1, values);
   set_input(*n, 2, rows);

@@ -83,8 +83,10 @@ class Engine {
   NodeRef scatter(ScatterOp op, const NodeRef& base, const NodeRef& value, const NodeRef& position,
                   const Dims& strides, int64_t last);
   /// `base` [rows, elements] with the rows of `values` [n, elements] folded into those that `rows`
-  /// [n, 1] (uint32) say; these ascend, and are rows of base. Always in the same order.
-  NodeRef segments(ReduceOp op, const NodeRef& base, const NodeRef& values, const NodeRef& rows);
+  /// [n, 1] (uint32) say; these ascend, and are rows of base. Always in the same order. With
+  /// `any_order` rows need not ascend: sums of float32, which are exact (see sums_exactly()).
+  NodeRef segments(ReduceOp op, const NodeRef& base, const NodeRef& values, const NodeRef& rows,
+                   bool any_order = false);
   /// What indices that kernels found out of range are kept in. [lock]
   Faults& faults() { return faults_; }
   /// Waits until all work is done; raises IndexError for indices out of range.

@@ -145,7 +145,7 @@ class Collector {
       const Node& n = *f.node;
       key.push_back(word(n.kind) | word(n.op) << 8 | word(n.reduce) << 24 | word(n.dtype) << 28 |
                     word(n.shape.size()) << 36 | word(n.arity) << 44 | word(f.root) << 48 |
-                    word(f.held) << 49 | word(n.logarithm | n.centred) << 50 |
+                    word(f.held) << 49 | word(n.logarithm | n.centred | n.any_order) << 50 |
                     word(n.scatter) << 51);
       push_dims(key, n.shape);
       if (n.kind == NodeKind::reduce) key.push_back(n.axes);

@@ -41,7 +41,7 @@ enum class NodeKind : uint8_t {
   scatter,  // inputs[0] with inputs[1] put at `layout` over its index, moved by inputs[2] elements;
             // what moves beyond `step` is left out
   segments,  // inputs[0], with rows of inputs[1] folded by `reduce` into those rows of it that
-             // inputs[2], which ascend, say; those it lacks are left out
+             // inputs[2] say, which ascend but in any_order; those it lacks are left out
   failed,    // its computation raised `error`
 };
 
@@ -112,6 +112,7 @@ struct Meaning {
   bool logarithm = false;  // softmax
   bool centred = false;    // normalize: less the mean
   bool quads = false;      // gather: inputs[1] are multiples of four
+  bool any_order = false;  // segments: inputs[2] need not ascend; sums of float32, which are exact
   SortForm sort;
   ScatterOp scatter = ScatterOp::store;
   SearchSide side = SearchSide::left;  // search

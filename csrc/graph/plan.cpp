@@ -71,7 +71,7 @@ void lower(LowerContext& c, int gi) {
       lower_sort(c, gi);
       break;
     case NodeKind::segments:
-      lower_segments(c, gi);
+      c.g.node_of(group.anchor)->any_order ? lower_exact_sums(c, gi) : lower_segments(c, gi);
       break;
     case NodeKind::tally:
     case NodeKind::compact:

@@ -21,7 +21,8 @@ struct Limits {
 
 struct Features {
   bool f16 = false, subgroups = false, timestamps = false, int64 = false, float64 = false;
-  bool immediates = false, float32_atomics = false, pipeline_cache = false, coop_matrix = false;
+  bool immediates = false, int64_atomics = false, float32_atomics = false, pipeline_cache = false,
+       coop_matrix = false;
 };
 /// Names of the features that are true, in a fixed order.
 std::vector<std::string> feature_names(const Features& f);

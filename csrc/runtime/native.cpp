@@ -125,6 +125,7 @@ const std::vector<FeatureRow>& feature_rows() {
        {WGPUFeatureName_TimestampQuery, id(WGPUNativeFeature_TimestampQueryInsideEncoders),
         id(WGPUNativeFeature_TimestampQueryInsidePasses)}},
       {&Features::int64, "int64", {id(WGPUNativeFeature_ShaderInt64)}},
+      {&Features::int64_atomics, "int64_atomics", {id(WGPUNativeFeature_ShaderInt64AtomicAllOps)}},
       {&Features::float64, "float64", {id(WGPUNativeFeature_ShaderF64)}},
       {&Features::immediates, "immediates", {id(WGPUNativeFeature_Immediates)}},
       {&Features::float32_atomics, "float32_atomics", {id(WGPUNativeFeature_ShaderFloat32Atomic)}},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "graph/exact_sums.h"
 #include "tensor/autograd.h"
 #include "tensor/gradients_indexing.h"
 #include "tensor/regions.h"
@@ -71,6 +72,13 @@ Tensor identity(ReduceOp op, const Tensor& like) {
   return Tensor(like.engine().fill(like.dtype(), Dims(), identity_bits(op, like.dtype())));
 }
 
+// Rows of many elements are better sorted: that is little work for each element.
+bool exact(ReduceOp op, const Tensor& base, const Tensor& values) {
+  constexpr int64_t kNarrow = 4;
+  return op == ReduceOp::sum && base.dtype() == DType::float32 && base.shape()[1] <= kNarrow &&
+         graph::sums_exactly(base.engine().device(), base.size(), values.size());
+}
+
 OpId elementwise_of(ReduceOp op, DType t) {
   op = op_for(op, t);
   return op == ReduceOp::sum    ? OpId::add
@@ -92,6 +100,11 @@ Tensor fold_rows(ReduceOp op, const Tensor& base, const Tensor& values, const Te
     return scatter(*atomic, base, values, expand_dims(place, {1}), Dims{0, 1}, (n - 1) * elements);
   }
   graph::Engine& e = base.engine();
+  if (exact(op, base, values)) {
+    Tensor all = expand_dims(rows, {1});
+    rt::Lock lock = e.lock();
+    return Tensor(e.segments(op, base.node(), values.node(), all.node(), true));
+  }
   if (n == 1) {  // in order as they are
     Tensor all = expand_dims(rows, {1}), own = values;
     if (partial) {

@@ -1,4 +1,5 @@
-// Folding into places that are data: always in the same order, so that results are bit-identical.
+// Folding into places that are data: exactly, or always in the same order, so that results are
+// bit-identical.
 #pragma once
 #include "tensor/advanced.h"
 

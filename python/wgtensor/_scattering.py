@@ -1,7 +1,8 @@
 """Writing and folding into places that are data: put, scatter, segments.
 
 Results are bit-identical whatever the order the device works in: of several writes to an element
-the last one stays; sums of floats are taken in the order of the elements, by fixed blocks.
+the last one stays; sums of float32 are exact and rounded once, or, where most places get one
+number or none or rows are long, taken in the order of the elements, by fixed blocks.
 """
 
 from __future__ import annotations
@@ -170,8 +171,9 @@ def segment_sum(values: ArrayLike, ids: ArrayLike, /, num_segments: int) -> Tens
     """Sums of the rows of `values` that have the same id, of shape (num_segments, ...).
 
     `ids` name a segment for each row, in any order; segments without rows are 0. Bools count, in
-    int32; other integers keep their dtype and wrap in it, as with np.add.at. Floats are summed in
-    the order of the rows, by fixed blocks: results are the same bits every time. Raises ShapeError,
+    int32; other integers keep their dtype and wrap in it, as with np.add.at. Sums of floats are
+    exact and rounded once, or taken in the order of the rows by fixed blocks, as shapes are:
+    results are the same bits every time. Raises ShapeError,
     and IndexError for ids out of range, at once where they are host data, else with the next read,
     without their rows; negative ones count from the end.
     """
