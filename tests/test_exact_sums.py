@@ -220,3 +220,12 @@ def test_none_and_one(device: wt.Device) -> None:
         wt.segment_sum(
             wt.ones(9, device=device), of(device, [0, 1, 2, 3, 7, 0, 1, 2, 3]), 5
         ).numpy()
+
+
+def test_places_that_are_none(device: wt.Device) -> None:
+    """What leads nowhere is left out."""
+    t = wt.zeros(3, device=device)
+    np.add.at(t, of(device, [0, 3, 2, -4, 1, 2, 0]), of(device, [1.0, 2, 3, 4, 5, 6, 7]))
+    with pytest.raises(IndexError, match=r"\[add.at\] index (3|-4) is"):
+        t.numpy()
+    assert t.tolist() == [8, 5, 9]

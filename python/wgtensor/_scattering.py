@@ -173,9 +173,9 @@ def segment_sum(values: ArrayLike, ids: ArrayLike, /, num_segments: int) -> Tens
     `ids` name a segment for each row, in any order; segments without rows are 0. Bools count, in
     int32; other integers keep their dtype and wrap in it, as with np.add.at. Sums of floats are
     exact and rounded once, or taken in the order of the rows by fixed blocks, as shapes are:
-    results are the same bits every time. Raises ShapeError,
-    and IndexError for ids out of range, at once where they are host data, else with the next read,
-    without their rows; negative ones count from the end.
+    results are the same bits every time. Raises ShapeError, and IndexError for ids out of range, at
+    once where they are host data, else with the next read, without their rows; negative ones count
+    from the end.
     """
     return _segments("segment_sum", values, ids, num_segments, "sum", lambda d: 0)
 
