@@ -183,7 +183,7 @@ import numpy as np
 import wgtensor as wt
 
 rng = np.random.default_rng(0)
-a, w = rng.standard_normal((60, 40), dtype="float32"), rng.standard_normal((40, 30), dtype="float32")
+a, w = (rng.standard_normal(shape, dtype="float32") for shape in ((60, 40), (40, 30)))
 names = ["llvmpipe", "swiftshader"]
 devices = [wt.get_device(name) for name in names]
 assert [n.lower() in d.name.lower() for n, d in zip(names, devices)] == [True, True], devices

@@ -19,8 +19,8 @@ def is_available() -> bool:
 
 
 def default_device() -> Device:
-    """The device of tensors that name none: of the innermost block ``with device:``, or else the one
-    that was set, or the best. Raises DeviceNotFoundError.
+    """The device of tensors that name none: of the innermost block ``with device:``, or else
+    the one that was set, or the best. Raises DeviceNotFoundError.
     """
     return _core.default_device()
 
