@@ -70,11 +70,15 @@ Variable& variable_of(Tensor& t) {
   return *t.variable();
 }
 
-py::object get_grad(const Tensor& t) {
+}  // namespace
+
+py::object gradient_of(const Tensor& t) {
   Ref<Slot> slot = t.variable() ? autograd::slot_of(*t.variable(), false) : Ref<Slot>();
   if (!slot || !slot->grad) return py::none();
   return py::reinterpret_borrow<py::object>(static_cast<PyBox&>(*slot->grad).object.get());
 }
+
+namespace {
 
 void set_grad(Tensor& t, py::object value) {
   if (value.is_none()) {
@@ -267,7 +271,7 @@ void init_members(py::class_<Tensor>& t) {
   t.def_property_readonly(
       "is_leaf", [](const Tensor& s) { return !s.variable() || s.variable()->is_leaf(); },
       "Whether no recorded operation made it.");
-  t.def_property("grad", &get_grad, &set_grad, "What backward() has summed up for it, or None.");
+  t.def_property("grad", &gradient_of, &set_grad, "What backward() has summed up for it, or None.");
   t.def_property_readonly("grad_fn", &grad_fn, "The recorded operation that made it, or None.");
   t.def_property_readonly("retains_grad", [](const Tensor& s) {
     if (!s.variable() || s.variable()->is_leaf()) return false;

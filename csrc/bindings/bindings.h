@@ -32,6 +32,7 @@ void init_indexing(py::class_<Tensor>& t);
 void init_dlpack(py::module_& m);
 void init_autograd(py::module_& m, py::class_<Tensor>& t);
 void init_jit(py::module_& m);
+void init_updates(py::module_& m);
 void init_host(py::module_& m, py::class_<Tensor>& t);
 
 /// A device as Python sees it: an adapter whose logical device is made at first use.
@@ -77,6 +78,9 @@ Dims checked_shape(const std::string& op, py::handle o);
 
 /// The tensor in a Python object, or null. Cheaper than pybind11's own look-up.
 Tensor* as_tensor(py::handle o);
+
+/// .grad of a tensor: None where there is none (autograd.cpp).
+py::object gradient_of(const Tensor& t);
 
 /// The recording of this thread, if there is one (jit.cpp).
 extern thread_local void* recording;

@@ -70,6 +70,7 @@ PYBIND11_MODULE(_core, m) {
   init_host(m, tensor);
   init_dlpack(m);
   init_jit(m);
+  init_updates(m);
   m.def("settings", &setting_rows,
         "Every setting: (name, type, default, environment variable, help).");
   m.def("get_setting", &get_setting, py::arg("name"));

@@ -13,6 +13,23 @@ constexpr uint64_t kMiB = 1 << 20;
 std::atomic<uint64_t> next_serial{1};
 }  // namespace
 
+Block* FreeBlocks::take() {
+  std::pop_heap(blocks_.begin(), blocks_.end(), younger);
+  Block* first = blocks_.back();
+  blocks_.pop_back();
+  return first;
+}
+
+void FreeBlocks::give(Block* block) {
+  blocks_.push_back(block);
+  std::push_heap(blocks_.begin(), blocks_.end(), younger);
+}
+
+void FreeBlocks::remove(Block* block) {
+  std::erase(blocks_, block);
+  std::make_heap(blocks_.begin(), blocks_.end(), younger);
+}
+
 uint64_t size_class(uint64_t bytes, uint64_t max_buffer) {
   auto up = [](uint64_t v, uint64_t step) { return (v + step - 1) / step * step; };
   uint64_t size = std::max<uint64_t>(bytes, 256);
@@ -27,8 +44,7 @@ uint64_t size_class(uint64_t bytes, uint64_t max_buffer) {
 Block* Pool::take(uint64_t bytes) {
   auto found = free_.find(bytes);
   if (found == free_.end() || found->second.empty()) return nullptr;
-  Block* block = found->second.back();
-  found->second.pop_back();
+  Block* block = found->second.take();
   core_.stats.pooled_bytes -= block->bytes;
   ++core_.stats.buffer_hits;
   return block;
@@ -78,23 +94,19 @@ void Pool::give(Block* block) {
   if (core_.retired) return drop(block);
   core_.stats.pooled_bytes += block->bytes;
   block->last_use = ++core_.tick;
-  free_[block->bytes].push_back(block);
+  free_[block->bytes].give(block);
 }
 
 void Pool::trim(uint64_t keep) {
-  while (core_.stats.pooled_bytes > keep) {
-    std::deque<Block*>* oldest = nullptr;
-    for (auto it = free_.begin(); it != free_.end();) {
-      if (it->second.empty()) {
-        it = free_.erase(it);
-        continue;
-      }
-      if (!oldest || it->second.front()->last_use < oldest->front()->last_use) oldest = &it->second;
-      ++it;
-    }
-    if (!oldest) return;
-    Block* block = oldest->front();
-    oldest->pop_front();
+  if (core_.stats.pooled_bytes <= keep) return;
+  std::vector<Block*> all;
+  for (auto& [bytes, blocks] : free_) all.insert(all.end(), blocks.begin(), blocks.end());
+  std::sort(all.begin(), all.end(), [](Block* a, Block* b) { return a->last_use < b->last_use; });
+  for (Block* block : all) {
+    if (core_.stats.pooled_bytes <= keep) return;
+    auto found = free_.find(block->bytes);
+    found->second.remove(block);
+    if (found->second.empty()) free_.erase(found);
     core_.stats.pooled_bytes -= block->bytes;
     drop(block);
   }

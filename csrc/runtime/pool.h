@@ -1,6 +1,5 @@
 // Free buffers by size class. Reuse needs no waiting: later commands of the stream run later.
 #pragma once
-#include <deque>
 #include <map>
 #include <optional>
 #include <vector>
@@ -14,6 +13,22 @@ namespace wgt::rt {
 
 /// The size of the buffer that serves a request: at most 12.5 % more, beyond 256 bytes.
 uint64_t size_class(uint64_t bytes, uint64_t max_buffer);
+
+/// Free blocks of one size. The oldest is taken first, whatever order they came back in: a loop
+/// that asks for the same again gets the same again, and finds its bind groups.
+class FreeBlocks {
+ public:
+  Block* take();  // of what is not empty
+  void give(Block* block);
+  void remove(Block* block);
+  bool empty() const { return blocks_.empty(); }
+  auto begin() const { return blocks_.begin(); }
+  auto end() const { return blocks_.end(); }
+
+ private:
+  static bool younger(const Block* a, const Block* b) { return a->serial > b->serial; }
+  std::vector<Block*> blocks_;  // a heap
+};
 
 class Pool {
  public:
@@ -53,8 +68,8 @@ class Pool {
   Core& core_;
   BindGroups& groups_;
   Device* owner_;
-  std::map<uint64_t, std::deque<Block*>> free_;  // newest last
-  Block* first_ = nullptr;                       // of all blocks
+  std::map<uint64_t, FreeBlocks> free_;
+  Block* first_ = nullptr;  // of all blocks
   uint64_t limit_ = 0;
   uint64_t most_live_ = 0;  // bytes ever in use at once
   size_t live_ = 0;

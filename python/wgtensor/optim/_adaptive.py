@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterable
 from typing import Any
 
 from wgtensor import _jit
-from wgtensor._core import Tensor
-from wgtensor._generated import maximum, sign
-from wgtensor.optim._optimizer import Group, Optimizer, State, keep, kept
+from wgtensor.optim._optimizer import Group, Number, Optimizer, Rule, with_decay, with_shrinking
+
+_ADAM: dict[str, Number] = {
+    "beta1": lambda g, _: g["betas"][0],
+    "rest1": lambda g, _: 1 - g["betas"][0],
+    "beta2": lambda g, _: g["betas"][1],
+    "rest2": lambda g, _: 1 - g["betas"][1],
+    "rate": lambda g, step: g["lr"] / (1 - g["betas"][0] ** step),
+    "root": lambda g, step: 1 / math.sqrt(1 - g["betas"][1] ** step),
+    "eps": lambda g, _: g["eps"],
+}
+_RMSPROP: dict[str, Number] = {
+    "alpha": lambda g, _: g["alpha"],
+    "rest": lambda g, _: 1 - g["alpha"],
+    "rate": lambda g, _: g["lr"],
+    "eps": lambda g, _: g["eps"],
+}
+_ADAGRAD: dict[str, Number] = {
+    "rate": lambda g, step: g["lr"] / (1 + (step - 1) * g["lr_decay"]),
+    "eps": lambda g, _: g["eps"],
+}
+_LION: dict[str, Number] = {
+    "beta1": lambda g, _: g["betas"][0],
+    "rest1": lambda g, _: 1 - g["betas"][0],
+    "beta2": lambda g, _: g["betas"][1],
+    "rest2": lambda g, _: 1 - g["betas"][1],
+    "rate": lambda g, _: g["lr"],
+}
 
 
 class Adam(Optimizer):
@@ -45,22 +69,12 @@ class Adam(Optimizer):
             },
         )
 
-    def _update(self, p: Tensor, grad: Tensor, state: State, group: Group) -> Tensor:
-        number = functools.partial(self.number, p, state, group)
-        if not self.decoupled:
-            grad = self.decayed(p, grad, state, group)
-        elif _jit.guard(lambda: bool(group["weight_decay"])):
-            p = p * number(lambda g, step: 1 - g["lr"] * g["weight_decay"])
-        m = kept(state, "exp_avg", p) * number(lambda g, step: g["betas"][0])
-        m = keep(state, "exp_avg", m + grad * number(lambda g, step: 1 - g["betas"][0]))
-        v = kept(state, "exp_avg_sq", p) * number(lambda g, step: g["betas"][1])
-        v = keep(state, "exp_avg_sq", v + grad * grad * number(lambda g, step: 1 - g["betas"][1]))
+    def _rule(self, group: Group) -> Rule:
+        decayed = with_shrinking if self.decoupled else with_decay
+        state: dict[str, float] = {"exp_avg": 0, "exp_avg_sq": 0}
         if _jit.guard(lambda: bool(group["amsgrad"])):
-            v = keep(state, "max_exp_avg_sq", maximum(kept(state, "max_exp_avg_sq", p), v))
-        size = number(lambda g, step: g["lr"] / (1 - g["betas"][0] ** step))
-        root = v.sqrt() * number(lambda g, step: 1 / math.sqrt(1 - g["betas"][1] ** step))
-        new: Tensor = p - (m * size) / (root + number(lambda g, step: g["eps"]))
-        return new
+            state["max_exp_avg_sq"] = 0
+        return Rule("adam", decayed(group, _ADAM), state)
 
 
 class AdamW(Adam):
@@ -113,20 +127,16 @@ class RMSprop(Optimizer):
             },
         )
 
-    def _update(self, p: Tensor, grad: Tensor, state: State, group: Group) -> Tensor:
-        number = functools.partial(self.number, p, state, group)
-        grad = self.decayed(p, grad, state, group)
-        alpha, rest = number(lambda g, step: g["alpha"]), number(lambda g, step: 1 - g["alpha"])
-        v = keep(state, "square_avg", kept(state, "square_avg", p) * alpha + grad * grad * rest)
+    def _rule(self, group: Group) -> Rule:
+        numbers = {**with_decay(group, _RMSPROP)}
+        state: dict[str, float] = {"square_avg": 0}
         if _jit.guard(lambda: bool(group["centered"])):
-            mean = keep(state, "grad_avg", kept(state, "grad_avg", p) * alpha + grad * rest)
-            v = v - mean * mean
-        move = grad / (v.sqrt() + number(lambda g, step: g["eps"]))
+            numbers["centred"] = lambda g, _: 1.0
+            state["grad_avg"] = 0
         if _jit.guard(lambda: bool(group["momentum"])):
-            before = kept(state, "momentum_buffer", p) * number(lambda g, step: g["momentum"])
-            move = keep(state, "momentum_buffer", before + move)
-        new: Tensor = p - move * number(lambda g, step: g["lr"])
-        return new
+            numbers["momentum"] = lambda g, _: g["momentum"]
+            state["momentum_buffer"] = 0
+        return Rule("rmsprop", numbers, state)
 
 
 class Adagrad(Optimizer):
@@ -155,14 +165,9 @@ class Adagrad(Optimizer):
             },
         )
 
-    def _update(self, p: Tensor, grad: Tensor, state: State, group: Group) -> Tensor:
-        number = functools.partial(self.number, p, state, group)
-        grad = self.decayed(p, grad, state, group)
-        rate = number(lambda g, step: g["lr"] / (1 + (step - 1) * g["lr_decay"]))
+    def _rule(self, group: Group) -> Rule:
         first = group["initial_accumulator_value"]
-        total = keep(state, "sum", kept(state, "sum", p, first) + grad * grad)
-        new: Tensor = p - grad * rate / (total.sqrt() + number(lambda g, step: g["eps"]))
-        return new
+        return Rule("adagrad", with_decay(group, _ADAGRAD), {"sum": first})
 
 
 class Lion(Optimizer):
@@ -185,14 +190,5 @@ class Lion(Optimizer):
             {"lr": lr, "betas": betas, "weight_decay": weight_decay, "maximize": maximize},
         )
 
-    def _update(self, p: Tensor, grad: Tensor, state: State, group: Group) -> Tensor:
-        number = functools.partial(self.number, p, state, group)
-        m = kept(state, "exp_avg", p).detach()
-        later = m * number(lambda g, step: g["betas"][1])
-        keep(state, "exp_avg", later + grad * number(lambda g, step: 1 - g["betas"][1]))
-        if _jit.guard(lambda: bool(group["weight_decay"])):
-            p = p * number(lambda g, step: 1 - g["lr"] * g["weight_decay"])
-        way = m * number(lambda g, step: g["betas"][0])
-        way = way + grad * number(lambda g, step: 1 - g["betas"][0])
-        new: Tensor = p - sign(way) * number(lambda g, step: g["lr"])
-        return new
+    def _rule(self, group: Group) -> Rule:
+        return Rule("lion", with_shrinking(group, _LION), {"exp_avg": 0})

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from wgtensor import _core, _jit
 from wgtensor._core import Tensor
-from wgtensor.autograd import enable_grad, no_grad
+from wgtensor.autograd import enable_grad
 from wgtensor.nn._module import moved_value
 
 Group = dict[str, Any]
 State = dict[str, Any]
+Number = Callable[[Group, int], float]  # of a group and the number of the step
+
+
+class Rule(NamedTuple):
+    """What a step does with the parameters of a group."""
+
+    formula: str  # of the core
+    numbers: dict[str, Number]  # by the names that the formula has
+    state: dict[str, float]  # tensors of a parameter's shape in the formula's order: first values
 
 
 class Optimizer:
@@ -31,7 +41,6 @@ class Optimizer:
         self.defaults = defaults
         self.param_groups = []
         self.state = {}
-        self._numbers: dict[Any, Any] = {}  # of the step that is recorded
         self._version = 0  # of groups and states as a whole
         if isinstance(params, Tensor):
             raise TypeError(f"[{self._name}] takes a sequence of tensors, not one")
@@ -78,9 +87,12 @@ class Optimizer:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets the gradients of all parameters, or makes them zeros."""
         for group in self.param_groups:
+            if set_to_none:
+                _core.forget_gradients(group["params"])
+                continue
             for p in group["params"]:
                 if p.grad is not None:
-                    p.grad = None if set_to_none else p.grad.detach() * 0
+                    p.grad = p.grad.detach() * 0
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates every parameter that has a gradient, and starts that work without waiting.
@@ -91,55 +103,47 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        self._numbers.clear()
         _jit.guard(lambda: self._version)
-        with no_grad():
-            changed: list[Tensor] = []
-            for group in self.param_groups:
-                for p in group["params"]:
-                    if p.grad is not None:
-                        changed += self._step_of(p, p.grad.detach(), group)
-            if changed and not _core.tracing():
-                _core.eval(changed)
-        self._numbers.clear()
+        batches = [batch for group in self.param_groups for batch in self._batches(group)]
+        if batches:
+            _core.update(batches)
         return loss
 
-    def _step_of(self, p: Tensor, gradient: Tensor, group: Group) -> list[Tensor]:
-        state = self.state.setdefault(p, {})
-        state.setdefault("step", 0)
+    def _rule(self, group: Group) -> Rule:
+        """How the group's parameters move.
 
-        def count() -> None:
-            state["step"] += 1
-
-        count()
-        _jit.at_replay(count)
-        down = not _jit.guard(lambda: bool(group.get("maximize")))
-        value = self._update(p.detach(), gradient if down else -gradient, state, group)
-        p._assign(value)
-        return [p, *(v for v in state.values() if isinstance(v, Tensor))]
-
-    def _update(self, p: Tensor, grad: Tensor, state: State, group: Group) -> Tensor:
-        """The parameter's next value; `state` is changed by keep().
-
-        What follows from the group's numbers and the step is a number(), whether something is done
-        at all a guard() of _jit: then the formula can be recorded.
+        Whether something is done at all is a guard() of _jit: then the formula can be recorded.
         """
-        raise NotImplementedError(f"[{self._name}] has no _update()")
+        raise NotImplementedError(f"[{self._name}] has no _rule()")
 
-    def number(self, p: Tensor, state: State, group: Group, of: Callable[[Any, int], float]) -> Any:
-        """of(group, step) as a factor for the parameter; in a recorded step asked for anew."""
-        if not _core.tracing():
-            return of(group, state["step"])
-        key = (of.__code__, id(group), state["step"], p.dtype)
-        if key not in self._numbers:
-            self._numbers[key] = _jit.number(lambda: of(group, state["step"]), p.dtype)
-        return self._numbers[key]
-
-    def decayed(self, p: Tensor, grad: Tensor, state: State, group: Group) -> Tensor:
-        """The gradient with weight_decay times the parameter in it."""
-        if _jit.guard(lambda: bool(group["weight_decay"])):
-            grad = grad + p * self.number(p, state, group, lambda g, step: g["weight_decay"])
-        return grad
+    def _batches(self, group: Group) -> list[Any]:
+        """What _core.update() takes for a group: parameters that take the same numbers together."""
+        rule = self._rule(group)
+        maximize = _jit.guard(lambda: bool(group.get("maximize")))
+        batches: dict[Any, tuple[list[State], list[Tensor], list[list[Tensor]]]] = {}
+        recorded = _core.tracing()
+        for p in group["params"]:
+            if p.grad is None:
+                continue
+            state = self.state.get(p)
+            if state is None:
+                state = self.state[p] = {}
+            state["step"] = step = state.get("step", 0) + 1
+            key = (step, p.dtype) if recorded else step  # a recorded number has a dtype
+            if key not in batches:
+                batches[key] = ([], [], [])
+            states, params, tensors = batches[key]
+            states.append(state)
+            params.append(p)
+            tensors.append([kept(state, name, p, value) for name, value in rule.state.items()])
+        made = []
+        for states, params, tensors in batches.values():
+            _jit.at_replay(functools.partial(_count, states))
+            numbers = {
+                name: _number(of, group, states[0], params[0]) for name, of in rule.numbers.items()
+            }
+            made.append((rule.formula, numbers, maximize, params, tensors))
+        return made
 
     # ---- state ----------------------------------------------------------------------------------
 
@@ -197,16 +201,36 @@ def _placed(value: Any, p: Tensor) -> Any:
     return moved_value(value, p)
 
 
-def kept(state: State, name: str, p: Tensor, value: float = 0) -> Tensor:
+def _count(states: list[State]) -> None:
+    for state in states:
+        state["step"] += 1
+
+
+def _number(of: Number, group: Group, state: State, p: Tensor) -> Any:
+    """of(group, step); in a recorded step asked for anew by each replay."""
+    if not _core.tracing():
+        return of(group, state["step"])
+    return _jit.number(lambda: of(group, state["step"]), p.dtype)
+
+
+def kept(state: State, name: str, p: Tensor, value: float) -> Tensor:
     """A tensor of the state, of the parameter's shape; `value` everywhere at first."""
-    if name not in state:
+    found: Tensor | None = state.get(name)
+    if found is None:
         with _jit.outside():
-            state[name] = _core.full(p.shape, value, p.dtype, p.device, "step")
-    t: Tensor = state[name]
-    return t
+            found = state[name] = _core.full(p.shape, value, p.dtype, p.device, "step")
+    return found
 
 
-def keep(state: State, name: str, value: Tensor) -> Tensor:
-    """Moves a tensor that kept() gave to its next value, and gives that."""
-    state[name]._assign(value)
-    return value
+def with_decay(group: Group, numbers: dict[str, Number]) -> dict[str, Number]:
+    """Numbers of a formula that adds weight_decay times the parameter to its gradient."""
+    if not _jit.guard(lambda: bool(group["weight_decay"])):
+        return numbers
+    return {**numbers, "decay": lambda g, _: g["weight_decay"]}
+
+
+def with_shrinking(group: Group, numbers: dict[str, Number]) -> dict[str, Number]:
+    """Numbers of a formula that multiplies the parameter by 1 - lr weight_decay."""
+    if not _jit.guard(lambda: bool(group["weight_decay"])):
+        return numbers
+    return {**numbers, "shrink": lambda g, _: 1 - g["lr"] * g["weight_decay"]}

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable
 from typing import Any
 
 from wgtensor import _jit
-from wgtensor._core import Tensor
-from wgtensor.optim._optimizer import Group, Optimizer, State, keep, kept
+from wgtensor.optim._optimizer import Group, Number, Optimizer, Rule, with_decay
 
 
 class SGD(Optimizer):
@@ -42,16 +40,18 @@ class SGD(Optimizer):
             },
         )
 
-    def _update(self, p: Tensor, grad: Tensor, state: State, group: Group) -> Tensor:
-        number = functools.partial(self.number, p, state, group)
-        grad = self.decayed(p, grad, state, group)
-        if _jit.guard(lambda: bool(group["momentum"])):
-            # The first gradient is taken whole.
-            share = number(lambda g, step: 1 - g["dampening"] if step > 1 else 1.0)
-            momentum = number(lambda g, step: g["momentum"])
-            buffer = kept(state, "momentum_buffer", p) * momentum + grad * share
-            keep(state, "momentum_buffer", buffer)
-            nesterov = _jit.guard(lambda: bool(group["nesterov"]))
-            grad = grad + buffer * momentum if nesterov else buffer
-        new: Tensor = p - grad * number(lambda g, step: g["lr"])
-        return new
+    def _rule(self, group: Group) -> Rule:
+        numbers = with_decay(group, {"rate": lambda g, _: g["lr"]})
+        if not _jit.guard(lambda: bool(group["momentum"])):
+            return Rule("sgd", numbers, {})
+        numbers = {**numbers, **_MOMENTUM}
+        if _jit.guard(lambda: bool(group["nesterov"])):
+            numbers["nesterov"] = numbers["momentum"]
+        return Rule("sgd", numbers, {"momentum_buffer": 0})
+
+
+_MOMENTUM: dict[str, Number] = {
+    "momentum": lambda g, _: g["momentum"],
+    # The first gradient is taken whole.
+    "share": lambda g, step: 1 - g["dampening"] if step > 1 else 1.0,
+}
