@@ -18,6 +18,7 @@ void init_errors(py::module_& m);
 void init_device(py::module_& m);
 void init_memory(py::module_& m);
 void init_event(py::module_& m);
+void init_objects(py::class_<Tensor>& t);
 void init_tensor(py::module_& m, py::class_<Tensor>& t);
 void init_manipulation(py::module_& m);
 void init_random(py::module_& m);
@@ -76,8 +77,10 @@ Operand to_value(const std::string& op, py::handle value, const Tensor& target);
 /// A shape without negative sizes and with fewer than 2^32 elements.
 Dims checked_shape(const std::string& op, py::handle o);
 
-/// The tensor in a Python object, or null. Cheaper than pybind11's own look-up.
+/// The tensor in a Python object, or null.
 Tensor* as_tensor(py::handle o);
+/// A Python object that holds a tensor. [GIL]
+py::object new_object(Tensor t);
 
 /// .grad of a tensor: None where there is none (autograd.cpp).
 py::object gradient_of(const Tensor& t);
@@ -128,14 +131,20 @@ void forward_log();
 
 }  // namespace wgt::bind
 
-/// Every tensor that Python hands over passes here.
+/// Every tensor that Python hands over, or gets, passes here.
 template <>
-struct pybind11::detail::type_caster<wgt::Tensor>
-    : pybind11::detail::type_caster_base<wgt::Tensor> {
-  bool load(handle source, bool convert) {
-    if (!type_caster_base::load(source, convert)) return false;
-    if (wgt::bind::recording && value) [[unlikely]]
-      wgt::bind::meet(source, *static_cast<wgt::Tensor*>(value));
-    return true;
+struct pybind11::detail::type_caster<wgt::Tensor> : pybind11::detail::type_caster_generic {
+  static constexpr auto name = const_name<wgt::Tensor>();
+  type_caster() : type_caster_generic(static_cast<const type_info*>(nullptr)) {}
+  bool load(handle source, bool) {
+    value = wgt::bind::as_tensor(source);
+    return value != nullptr;
   }
+  static handle cast(wgt::Tensor t, return_value_policy, handle) {
+    return wgt::bind::new_object(std::move(t)).release();
+  }
+  template <class T>
+  using cast_op_type = detail::cast_op_type<T>;
+  operator wgt::Tensor*() { return static_cast<wgt::Tensor*>(value); }
+  operator wgt::Tensor&() { return *static_cast<wgt::Tensor*>(value); }
 };

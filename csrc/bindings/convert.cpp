@@ -80,17 +80,6 @@ py::tuple to_tuple(const Dims& d) {
   return t;
 }
 
-Tensor* as_tensor(py::handle o) {
-  static PyTypeObject* type =
-      reinterpret_cast<PyTypeObject*>(py::type::of<Tensor>().release().ptr());
-  if (Py_TYPE(o.ptr()) != type) return py::isinstance<Tensor>(o) ? &py::cast<Tensor&>(o) : nullptr;
-  auto* instance = reinterpret_cast<py::detail::instance*>(o.ptr());  // never empty: see refuse_new
-  auto* tensor = static_cast<Tensor*>(instance->simple_value_holder[0]);
-  if (recording) [[unlikely]]
-    meet(o, *tensor);
-  return tensor;
-}
-
 std::optional<Scalar> to_scalar(py::handle o) {
   PyObject* p = o.ptr();
   if (PyBool_Check(p)) return Scalar{Kind::b, p == Py_True ? 1.0 : 0.0, p == Py_True};

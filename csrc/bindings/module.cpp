@@ -52,6 +52,7 @@ PYBIND11_MODULE(_core, m) {
   auto* type = reinterpret_cast<PyTypeObject*>(tensor.ptr());
   newfunc usual_new = type->tp_new;
   type->tp_new = refuse_new;
+  init_objects(tensor);
   rt::set_interrupt_check(check_signals);
   init_device(m);
   init_memory(m);
@@ -63,8 +64,8 @@ PYBIND11_MODULE(_core, m) {
   init_normalize(m);
   init_sorting(m);
   init_gather(m);
-  init_parameter(m, usual_new);
   init_operators(m, tensor);
+  init_parameter(m, usual_new);  // inherits the slots
   init_indexing(tensor);
   init_autograd(m, tensor);
   init_host(m, tensor);

@@ -22,6 +22,13 @@ Tensor run(OpId op, std::span<const Operand> args) {
   return made(unlocked([&] { return elementwise(op, args, &device); }));
 }
 
+/// What an operation is given, without memory of its own.
+struct Operands {
+  std::array<Operand, 3> items;
+  size_t count = 0;
+  std::span<const Operand> span() const { return {items.data(), count}; }
+};
+
 // Puts named arguments and defaults behind the positional ones.
 std::vector<py::object> arguments(const OpInfo& info, const py::args& args,
                                   const py::kwargs& named) {
@@ -51,21 +58,29 @@ std::vector<py::object> arguments(const OpInfo& info, const py::args& args,
 }
 
 // Operands of a function; objects that are none raise TypeError.
-std::vector<Operand> operands(OpId op, const std::vector<py::object>& args) {
+template <class Objects>
+Operands operands(OpId op, const Objects& args) {
   const OpInfo& info = graph::op_info(op);
   // Numbers in lists keep 64 bits beside a tensor that has them.
   const Tensor* beside = nullptr;
   for (py::handle a : args)
     if (const Tensor* t = as_tensor(a); t && (!beside || is_wide(t->dtype()))) beside = t;
-  std::vector<Operand> out;
+  Operands out;
   for (py::handle a : args) {
     auto o = to_operand(info.name, a, beside);
     if (!o)
       raise(ErrorKind::type, std::string("[") + info.name + "] cannot use an operand of type " +
                                  py::cast<std::string>(py::type::of(a).attr("__name__")));
-    out.push_back(std::move(*o));
+    out.items[out.count++] = std::move(*o);
   }
   return out;
+}
+
+Tensor call(OpId op, const py::args& args, const py::kwargs& named) {
+  const OpInfo& info = graph::op_info(op);
+  bool plain = named.empty() && static_cast<int>(args.size()) == info.arity;
+  Operands o = plain ? operands(op, args) : operands(op, arguments(info, args, named));
+  return run(op, o.span());
 }
 
 // a op b for an operator: NotImplemented where b is no operand.
@@ -115,8 +130,7 @@ void define_method(py::class_<Tensor>& t, OpId op) {
     t.def(
         info.name,
         [op](const Tensor& self, py::args rest, py::kwargs named) {
-          py::args all = py::make_tuple(self) + rest;
-          return run(op, operands(op, arguments(graph::op_info(op), all, named)));
+          return call(op, py::make_tuple(self) + rest, named);
         },
         info.doc);
 }
@@ -142,12 +156,66 @@ void define_operator(py::class_<Tensor>& t, OpId op) {
         py::is_operator());
 }
 
+// The operators as slots of the type: the interpreter calls them without a look at its methods.
+// Objects on the left that are no tensors come to the reflected ones.
+template <class F>
+PyObject* slot_result(F&& f) noexcept {
+  try {
+    return py::object(f()).release().ptr();
+  } catch (py::error_already_set& e) {
+    e.restore();
+  } catch (...) {
+    py::detail::try_translate_exceptions();
+  }
+  return nullptr;
+}
+
+template <OpId op>
+PyObject* binary_slot(PyObject* a, PyObject* b) {
+  return slot_result([&] {
+    if (const Tensor* self = as_tensor(a)) return binary(op, *self, b, false);
+    return binary(op, *as_tensor(b), a, true);
+  });
+}
+
+template <OpId op>
+PyObject* in_place_slot(PyObject* a, PyObject* b) {
+  return slot_result([&] { return in_place(op, py::reinterpret_borrow<py::object>(a), b); });
+}
+
 py::object matmul_operator(Tensor self, py::handle other, bool reflected) {
   auto o = to_operand("matmul", other, &self);
   if (!o || !std::holds_alternative<Tensor>(*o))
     return py::reinterpret_borrow<py::object>(Py_NotImplemented);
   const Tensor& b = std::get<Tensor>(*o);
   return py::cast(made(unlocked([&] { return reflected ? matmul(b, self) : matmul(self, b); })));
+}
+
+PyObject* matmul_slot(PyObject* a, PyObject* b) {
+  return slot_result([&] {
+    if (const Tensor* self = as_tensor(a)) return matmul_operator(*self, b, false);
+    return matmul_operator(*as_tensor(b), a, true);
+  });
+}
+
+PyObject* negative_slot(PyObject* a) {
+  return slot_result(
+      [&] { return py::cast(run(OpId::negative, std::array<Operand, 1>{*as_tensor(a)})); });
+}
+
+// Those of the arithmetic that steps are made of; the methods of the same names stay.
+void set_slots(py::class_<Tensor>& t) {
+  PyNumberMethods& n = *reinterpret_cast<PyTypeObject*>(t.ptr())->tp_as_number;
+  n.nb_add = binary_slot<OpId::add>;
+  n.nb_subtract = binary_slot<OpId::subtract>;
+  n.nb_multiply = binary_slot<OpId::multiply>;
+  n.nb_true_divide = binary_slot<OpId::divide>;
+  n.nb_negative = negative_slot;
+  n.nb_matrix_multiply = matmul_slot;
+  n.nb_inplace_add = in_place_slot<OpId::add>;
+  n.nb_inplace_subtract = in_place_slot<OpId::subtract>;
+  n.nb_inplace_multiply = in_place_slot<OpId::multiply>;
+  n.nb_inplace_true_divide = in_place_slot<OpId::divide>;
 }
 
 }  // namespace
@@ -179,10 +247,10 @@ void init_operators(py::module_& m, py::class_<Tensor>& t) {
       [](int row, py::args args) {
         if (row < 0 || row >= graph::kTableRows)
           raise(ErrorKind::value, "no such row of the elementwise table");
-        OpId op = static_cast<OpId>(row);
-        return run(op, operands(op, arguments(graph::op_info(op), args, {})));
+        return call(static_cast<OpId>(row), args, {});
       },
       py::arg("row"), "One row of the elementwise table, by number.");
+  set_slots(t);
 }
 
 }  // namespace wgt::bind
