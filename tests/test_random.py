@@ -326,6 +326,16 @@ def test_choices() -> None:
     assert sorted(random.multinomial(weights, 2).numpy()[1].tolist()) == [1, 2]
 
 
+def test_one_number_by_lot_is_an_index() -> None:
+    x = wt.arange(4) + 1
+    for shape in ((), (1,), (1, 1)):
+        drawn = wt.random.randint(4, shape=shape)
+        assert x[drawn].tolist() == (drawn + 1).tolist()
+        many = x[drawn.reshape(-1)[0] + wt.zeros(9, dtype="int32")]
+        assert many.tolist() == [drawn.item() + 1] * 9
+    assert wt.random.choice([1.5, 2.5]).item() in (1.5, 2.5)
+
+
 def test_leaves() -> None:
     for make in (random.uniform, random.normal, random.exponential, random.gumbel, random.randn):
         assert make((2, 3), requires_grad=True).requires_grad

@@ -132,7 +132,11 @@ std::string SpaceCode::emit_random(Access& a) {
     return philox + "(" + i + " >> 2u, " + counter + ", " + stream + ", " + key + ")";
   };
   auto word = [&](const std::string& i) { return words(i) + "[" + i + " & 3u]"; };
-  std::string i = let(index(a));
+  std::string at = index(a);
+  // Mesa asks of what moves an access or decides a branch whether it is uniform, path by path: the
+  // rounds of one block, uniform all, have millions. This is 0, and is not seen to be uniform.
+  if (walk(a, "").empty()) at += " + u32(" + axes_.front().var + " == 0xffffffffu)";
+  std::string i = let(at);
   if (width_ == 1) return let(word(i));
   int lane = lane_dim(lane_axis_);
   int64_t stride = lane < 0 ? 0 : a.layout.strides[lane];
