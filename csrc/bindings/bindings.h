@@ -35,6 +35,8 @@ void init_autograd(py::module_& m, py::class_<Tensor>& t);
 void init_jit(py::module_& m);
 void init_updates(py::module_& m);
 void init_host(py::module_& m, py::class_<Tensor>& t);
+/// Last of all: rewords what pybind11 says of arguments that the functions do not take.
+void init_arguments(py::module_& m);
 
 /// A device as Python sees it: an adapter whose logical device is made at first use.
 struct PyDevice {
@@ -63,6 +65,10 @@ bool is_integer(py::handle o);
 Dims to_dims(const char* op, py::handle o);  // an int or a sequence of ints
 /// A Python integer; one that no int64_t holds raises an error of `kind`.
 int64_t to_int64(const std::string& op, py::handle o, ErrorKind kind);
+/// Whether a flag is set: by what counts as a bool or an integer. Raises TypeError.
+bool to_flag(const std::string& op, const char* parameter, py::handle o);
+/// A number in double precision. Raises TypeError.
+double to_real(const std::string& op, const char* parameter, py::handle o);
 std::optional<std::vector<int64_t>> to_axes(const char* op, py::handle o);
 py::tuple to_tuple(const Dims& d);
 

@@ -24,6 +24,26 @@ int64_t to_int64(const std::string& op, py::handle o, ErrorKind kind) {
   return v;
 }
 
+namespace {
+[[noreturn]] void raise_parameter(const std::string& op, const char* parameter, const char* wanted,
+                                  py::handle o) {
+  raise(ErrorKind::type, "[" + op + "] " + parameter + " must be " + wanted + ", not " +
+                             py::cast<std::string>(py::repr(o)));
+}
+}  // namespace
+
+bool to_flag(const std::string& op, const char* parameter, py::handle o) {
+  auto flag = to_scalar(o);
+  if (!flag || flag->kind == Kind::f) raise_parameter(op, parameter, "True or False", o);
+  return flag->f != 0;
+}
+
+double to_real(const std::string& op, const char* parameter, py::handle o) {
+  auto number = to_scalar(o);
+  if (!number) raise_parameter(op, parameter, "a number", o);
+  return number->f;
+}
+
 bool is_integer(py::handle o) {
   if (PyLong_CheckExact(o.ptr())) return true;
   if (!PyIndex_Check(o.ptr()) || PyBool_Check(o.ptr())) return false;

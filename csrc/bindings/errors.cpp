@@ -1,6 +1,7 @@
 // C++ errors as Python exceptions: each derives from WgtensorError and from the built-in that fits.
 #include <map>
 
+#include "base/called.h"
 #include "bindings/bindings.h"
 
 namespace wgt::bind {
@@ -76,6 +77,17 @@ void raise_python(const Error& e) {
 }  // namespace
 
 void init_errors(py::module_& m) {
+  m.def(
+      "_called",
+      [](const char* name) {
+        if (!called.empty()) return false;
+        called = name;
+        return true;
+      },
+      py::arg("name"),
+      "Names errors in this thread, unless an outer function does. Whether it does.");
+  m.def(
+      "_returned", [] { called.clear(); }, "Ends what _called began.");
   auto make = [&](const char* name, py::tuple bases, const char* doc) {
     py::dict members;
     members["__doc__"] = doc;

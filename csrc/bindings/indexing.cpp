@@ -90,7 +90,8 @@ class Parser {
                                   "bools index a tensor, not " +
                                   type_name(i));
     auto a = py::array::ensure(i);
-    if (!a) throw py::error_already_set();
+    if (!a)
+      raise(ErrorKind::value, op_ + "NumPy makes no array of indices of this " + type_name(i));
     if (a.size() == 0 && !py::isinstance<py::array>(i)) return a.attr("astype")("int64");
     char kind = a.dtype().kind();
     if (a.ndim() == 0 && (kind == 'i' || kind == 'u')) return a.attr("item")();

@@ -48,6 +48,7 @@ PYBIND11_MODULE(_core, m) {
   m.doc() = "The C++ core of wgtensor. Use the wgtensor package.";
   m.attr("__version__") = WGTENSOR_VERSION;
   init_errors(m);
+  m.attr("__module__") = "wgtensor";  // where Python's own messages find its types
   py::class_<Tensor> tensor(m, "Tensor", "A tensor on a GPU: a handle on a lazily computed array.");
   auto* type = reinterpret_cast<PyTypeObject*>(tensor.ptr());
   newfunc usual_new = type->tp_new;
@@ -72,6 +73,7 @@ PYBIND11_MODULE(_core, m) {
   init_dlpack(m);
   init_jit(m);
   init_updates(m);
+  py::delattr(m, "__module__");
   m.def("settings", &setting_rows,
         "Every setting: (name, type, default, environment variable, help).");
   m.def("get_setting", &get_setting, py::arg("name"));
@@ -91,6 +93,7 @@ PYBIND11_MODULE(_core, m) {
         hooks() = {std::move(dtypes), std::move(as_operand)};
       },
       py::arg("dtypes"), py::arg("as_operand"));
+  init_arguments(m);
 }
 
 }  // namespace wgt::bind

@@ -9,21 +9,24 @@ namespace wgt::bind {
 void init_sorting(py::module_& m) {
   m.def(
       "sort",
-      [](Tensor x, int64_t axis, bool descending) {
-        return made(unlocked([&] { return sort(x, axis, descending); }));
+      [](Tensor x, int64_t axis, py::handle descending) {
+        bool down = to_flag("sort", "descending", descending);
+        return made(unlocked([&] { return sort(x, axis, down); }));
       },
       py::arg("x"), py::arg("axis"), py::arg("descending"));
   m.def(
       "argsort",
-      [](Tensor x, int64_t axis, bool descending, int key_bits) {
-        return made(unlocked([&] { return argsort(x, axis, descending, key_bits); }));
+      [](Tensor x, int64_t axis, py::handle descending, int key_bits) {
+        bool down = to_flag("argsort", "descending", descending);
+        return made(unlocked([&] { return argsort(x, axis, down, key_bits); }));
       },
       py::arg("x"), py::arg("axis"), py::arg("descending"), py::arg("key_bits") = 0,
       "`key_bits`: the elements are integers from 0 to 2**key_bits - 1.");
   m.def(
       "top_places",
-      [](Tensor x, int64_t k, int64_t axis, bool largest) {
-        return made(unlocked([&] { return top_places(x, k, axis, largest); }));
+      [](Tensor x, int64_t k, int64_t axis, py::handle largest) {
+        bool top = to_flag("topk", "largest", largest);
+        return made(unlocked([&] { return top_places(x, k, axis, top); }));
       },
       py::arg("x"), py::arg("k"), py::arg("axis"), py::arg("largest"));
   m.def(

@@ -122,9 +122,10 @@ void init_reductions(py::class_<Tensor>& t) {
         std::string("_") + name;  // the facade's methods add NumPy's other arguments
     t.def(
         method.c_str(),
-        [name](Tensor s, py::handle axis, bool keepdims) {
+        [name](Tensor s, py::handle axis, py::handle keepdims) {
           auto a = to_axes(name, axis);
-          return made(unlocked([&] { return reduce(name, s, a, keepdims); }));
+          bool keeps = to_flag(name, "keepdims", keepdims);
+          return made(unlocked([&] { return reduce(name, s, a, keeps); }));
         },
         py::arg("axis") = py::none(), py::arg("keepdims") = false, doc);
   };
@@ -141,20 +142,24 @@ void init_reductions(py::class_<Tensor>& t) {
   define("logsumexp", "Logarithm of the sum of exponentials.");
   t.def(
       "_var",
-      [](Tensor s, py::handle axis, double correction, bool keepdims, const std::string& op) {
+      [](Tensor s, py::handle axis, py::handle correction, py::handle keepdims,
+         const std::string& op) {
         auto a = to_axes(op.c_str(), axis);
-        return made(unlocked([&] { return variance(op.c_str(), s, a, correction, keepdims); }));
+        double c = to_real(op, "correction", correction);
+        bool keeps = to_flag(op, "keepdims", keepdims);
+        return made(unlocked([&] { return variance(op.c_str(), s, a, c, keeps); }));
       },
       py::arg("axis"), py::arg("correction"), py::arg("keepdims"), py::arg("op"),
       "`op` is the name that errors give.");
   t.def(
       "_scan",
-      [](Tensor s, const std::string& op, py::handle axis, bool initial) {
+      [](Tensor s, const std::string& op, py::handle axis, py::handle initial) {
         auto a = to_axes(op.c_str(), axis);
         if (a && a->size() != 1) raise(ErrorKind::type, "[" + op + "] takes one axis");
         std::optional<int64_t> one;
         if (a) one = a->front();
-        return made(unlocked([&] { return scan(op.c_str(), s, one, initial); }));
+        bool starts = to_flag(op, "include_initial", initial);
+        return made(unlocked([&] { return scan(op.c_str(), s, one, starts); }));
       },
       py::arg("op"), py::arg("axis"), py::arg("initial"), "Cumulative `op` along an axis.");
   t.def(
@@ -202,7 +207,11 @@ void init_creation(py::module_& m) {
       py::arg("start"), py::arg("stop"), py::arg("step"), py::arg("dtype"), py::arg("device"));
   m.def(
       "eye",
-      [](int64_t n, int64_t cols, int64_t k, py::handle dtype, py::handle device) {
+      [](py::handle rows, py::handle columns, py::handle diagonal, py::handle dtype,
+         py::handle device) {
+        int64_t n = to_int64("eye", rows, ErrorKind::overflow),
+                cols = to_int64("eye", columns, ErrorKind::overflow),
+                k = to_int64("eye", diagonal, ErrorKind::overflow);
         if (n < 0 || cols < 0)
           raise(ErrorKind::value, "[eye] negative size in shape " + to_string(Dims{n, cols}));
         DType t = to_dtype(dtype);

@@ -8,6 +8,37 @@
 
 namespace wgt::graph {
 
+const char* name_of(const Node& n) {
+  switch (n.kind) {
+    case NodeKind::map:
+      return op_info(n.op).name;
+    case NodeKind::reduce:
+      return reduce_name(n.reduce);
+    case NodeKind::matmul:
+      return "matmul";
+    case NodeKind::scan:
+      return "scan";
+    case NodeKind::sort:
+      return "sort";
+    case NodeKind::search:
+      return "search";
+    case NodeKind::tally:
+    case NodeKind::compact:
+      return "nonzero";
+    case NodeKind::normalize:
+      return "normalize";
+    case NodeKind::segments:
+      return "segments";
+    case NodeKind::assign:
+    case NodeKind::scatter:
+      return "setitem";
+    case NodeKind::softmax:
+      return n.logarithm ? "log_softmax" : "softmax";
+    default:
+      return "copy";
+  }
+}
+
 namespace {
 
 constexpr int kAnchorCost = 1000;  // of a node that is never computed twice
@@ -35,31 +66,6 @@ bool reads_memory(const Node& reader, int k) {
   if (reader.kind == NodeKind::map) return reader.op == OpId::gather && k == 0;
   if (reader.kind == NodeKind::compact || reader.kind == NodeKind::search) return k == 1;
   return reader.kind == NodeKind::matmul || (is_assignment(reader) && k == 0);
-}
-
-// As notes call a node.
-const char* name_of(const Node& n) {
-  switch (n.kind) {
-    case NodeKind::map:
-      return op_info(n.op).name;
-    case NodeKind::reduce:
-      return reduce_name(n.reduce);
-    case NodeKind::matmul:
-      return "matmul";
-    case NodeKind::scan:
-      return "scan";
-    case NodeKind::sort:
-      return "sort";
-    case NodeKind::search:
-      return "search";
-    case NodeKind::tally:
-    case NodeKind::compact:
-      return "nonzero";
-    case NodeKind::normalize:
-      return "normalize";
-    default:
-      return "softmax";
-  }
 }
 
 Layout identity(const Dims& shape) {

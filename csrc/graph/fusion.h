@@ -43,6 +43,9 @@ struct FusionLimits {
 
 Fusion fuse(const FlushGraph& g, const FusionLimits& limits);
 
+/// As notes and errors call a node.
+const char* name_of(const Node& n);
+
 /// Axes of a reduction's or softmax's input in the order of its input-side space.
 Dims input_space(const Node& anchor, std::vector<int>* order);
 

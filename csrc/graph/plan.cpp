@@ -143,7 +143,11 @@ std::shared_ptr<Plan> plan_with(const FlushGraph& g, rt::Device& device, int max
     try {
       lower(c, static_cast<int>(i));
     } catch (const Error& error) {
-      throw PlanError(error, f.groups[i].outputs);
+      std::string text = error.what();
+      if (text.starts_with("[")) throw PlanError(error, f.groups[i].outputs);
+      const char* name = name_of(*g.node_of(f.groups[i].anchor));
+      throw PlanError(Error(error.kind, std::string("[") + name + "] " + text),
+                      f.groups[i].outputs);
     }
   }
   if (settings().debug) verify_plan(g, *plan);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/called.h"
 #include "tensor/autograd.h"
 #include "tensor/gradients_indexing.h"
 
@@ -92,7 +93,7 @@ Tensor places(const Tensor& indices, int64_t size, int axis, IndexMode mode, con
     default:
       break;
   }
-  auto site = std::make_shared<graph::IndexSite>(graph::IndexSite{op, axis, size});
+  auto site = std::make_shared<graph::IndexSite>(graph::IndexSite{name_in_errors(op), axis, size});
   rt::Lock lock = i.engine().lock();
   return Tensor(i.engine().checked_index(i.node(), std::move(site), use == Use::write));
 }

@@ -63,11 +63,16 @@ def asarray(
     is something to copy. With `requires_grad` gradients are computed for the result, as for that
     of other functions that make tensors: RuntimeError for integers and bools.
     """
-    return leaf(_asarray(obj, dtype, device, copy), requires_grad)
+    return leaf(_asarray("asarray", obj, dtype, device, copy), requires_grad)
 
 
 def _asarray(
-    obj: ArrayLike, dtype: Any, device: DeviceLike, copy: bool | None, like: DType | None = None
+    op: str,
+    obj: ArrayLike,
+    dtype: Any,
+    device: DeviceLike,
+    copy: bool | None = None,
+    like: DType | None = None,
 ) -> Tensor:
     wanted = None if dtype is None else to_dtype(dtype)
     if isinstance(obj, Tensor):
@@ -75,8 +80,8 @@ def _asarray(
     if copy is False:
         raise ValueError("[asarray] host memory is always copied: copy=False cannot be kept")
     if isinstance(obj, _SEQUENCES) and Tensor in _leaf_types(obj):
-        return _stacked(obj, wanted, device)
-    return from_host("asarray", obj, wanted, device, like)
+        return _stacked(op, obj, wanted, device)
+    return from_host(op, obj, wanted, device, like)
 
 
 def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
@@ -114,7 +119,7 @@ def as_operand(op: str, obj: Any, device: Device | None, like: DType | None) -> 
     if isinstance(obj, np.ndarray):
         return from_host(op, obj, None, device)
     if isinstance(obj, _SEQUENCES):
-        return _asarray(obj, None, device, None, like)
+        return _asarray(op, obj, None, device, like=like)
     # Strings are buffers to nobody, and NumPy's protocol lets a type opt out.
     if getattr(obj, "__array_ufunc__", op) is None or not _is_array(obj):
         return NotImplemented
@@ -128,7 +133,7 @@ def as_tensor(op: str, obj: Any, device: DeviceLike = None, like: DType | None =
     if isinstance(obj, Tensor):
         return obj
     if isinstance(obj, (*_SEQUENCES, *_SCALARS)):
-        return _asarray(obj, None, device, None, like)
+        return _asarray(op, obj, None, device, like=like)
     return from_host(op, obj, None, device)
 
 
@@ -137,7 +142,7 @@ def as_values(op: str, obj: Any, target: Tensor) -> Tensor:
     dtype that NumPy chooses."""
     if isinstance(obj, Tensor):
         return as_tensor(op, obj, target.device)
-    return asarray(obj, dtype=target.dtype, device=target.device)
+    return _asarray(op, obj, target.dtype, target.device)
 
 
 def into(op: str, out: Tensor, result: Tensor) -> Tensor:
@@ -339,35 +344,35 @@ def _moved(t: Tensor, device: DeviceLike) -> Tensor:
     return _core.attach("to_device", [t], [made], back, False)[0]
 
 
-def _stacked(items: Any, dtype: DType | None, device: DeviceLike) -> Tensor:
+def _stacked(op: str, items: Any, dtype: DType | None, device: DeviceLike) -> Tensor:
     """Nested sequences that hold tensors: one tensor with a new first axis for each level."""
     if device is None:
-        device = _only_device(items)
-    parts = [x if isinstance(x, _SCALARS) else asarray(x, device=device) for x in items]
+        device = _only_device(op, items)
+    parts = [x if isinstance(x, _SCALARS) else _asarray(op, x, None, device) for x in items]
     shapes = sorted({x.shape if isinstance(x, Tensor) else () for x in parts})
     if len(shapes) > 1:
-        raise ShapeError(f"[asarray] a sequence of tensors with different shapes: {shapes}")
+        raise ShapeError(f"[{op}] a sequence of tensors with different shapes: {shapes}")
     if dtype is None:
         dtype = result_type(*parts)
     rows = [
         x._astype(dtype).expand_dims(0)
         if isinstance(x, Tensor)
-        else _core.full(1, dtype.numpy.type(x).item(), dtype, device, "asarray")
+        else _core.full(1, dtype.numpy.type(x).item(), dtype, device, op)
         for x in parts
     ]
-    return _core.concat(rows, 0, "asarray")
+    return _core.concat(rows, 0, op)
 
 
-def _only_device(items: Any) -> Device | None:
+def _only_device(op: str, items: Any) -> Device | None:
     """Where the tensors in nested sequences are. Raises DeviceMismatchError."""
     found: Device | None = None
     for x in items:
         here = x.device if isinstance(x, Tensor) else None
         if isinstance(x, _SEQUENCES):
-            here = _only_device(x)
+            here = _only_device(op, x)
         if found is not None and here is not None and here != found:
             raise DeviceMismatchError(
-                f"[asarray] tensors on {found} and {here}: say where with device="
+                f"[{op}] tensors on {found} and {here}: say where with device="
             )
         found = found or here
     return found

@@ -15,9 +15,11 @@ from wgtensor._functions import arange, astype, broadcast_shapes, broadcast_to, 
 from wgtensor._generated import where as _select
 from wgtensor._indexing import index_operand
 from wgtensor._manipulation import as_int, as_tensors, axis_of, broadcast_arrays, stack
+from wgtensor._naming import public
 from wgtensor._reductions import cumulative_sum
 
 
+@public
 def choose(a: ArrayLike, choices: Sequence[ArrayLike], /, *, mode: str = "raise") -> Tensor:
     """For each place the element there of the array that `a` numbers: ``choices[a[i]][i]``.
 
@@ -38,6 +40,7 @@ def _padded(shape: tuple[int, ...], ndim: int) -> tuple[int, ...]:
     return (shape[0], *(1,) * (ndim - len(shape)), *shape[1:])
 
 
+@public
 def compress(condition: ArrayLike, x: ArrayLike, /, axis: int | None = None) -> Tensor:
     """The slices of `x` along an axis where the vector `condition` holds; of the flattened `x` by
     default.
@@ -60,11 +63,13 @@ def compress(condition: ArrayLike, x: ArrayLike, /, axis: int | None = None) -> 
     return t[(*before, slice(c.size))][(*before, c)]
 
 
+@public
 def extract(condition: ArrayLike, x: ArrayLike, /) -> Tensor:
     """The elements of `x` where the condition holds, in row-major order; reads back how many."""
     return compress(as_tensor("extract", condition).reshape(-1), x)
 
 
+@public
 def place(x: Tensor, mask: ArrayLike, values: ArrayLike, /) -> None:
     """Replaces the elements of `x` where the mask holds by the values, in order, again and again.
 
@@ -86,6 +91,7 @@ def place(x: Tensor, mask: ArrayLike, values: ArrayLike, /) -> None:
     x._become(_select(m, chosen, x), "place")
 
 
+@public
 def select(
     conditions: Sequence[ArrayLike], choices: Sequence[ArrayLike], /, default: ArrayLike = 0
 ) -> Tensor:
@@ -106,6 +112,7 @@ def select(
 # ---- indices of shapes --------------------------------------------------------------------------
 
 
+@public
 def ix_(*args: ArrayLike) -> tuple[Tensor, ...]:
     """Vectors of indices, or masks, so shaped that ``x[ix_(a, b)]`` has each row of `a` with each
     column of `b`. The places of a mask are read back. Raises ShapeError."""
@@ -126,6 +133,7 @@ def _size(op: str, shape: Any) -> tuple[tuple[int, ...], int]:
     return dims, int(np.prod(dims, dtype=np.int64))
 
 
+@public
 def unravel_index(indices: ArrayLike, shape: Any, /) -> tuple[Tensor, ...]:
     """Places in the row-major order of a shape as an index for each axis, in int32.
 
@@ -143,6 +151,7 @@ def unravel_index(indices: ArrayLike, shape: Any, /) -> tuple[Tensor, ...]:
     return (astype(rest, int32), *reversed(out)) if dims else ()
 
 
+@public
 def ravel_multi_index(
     multi_index: Sequence[ArrayLike], dims: Any, /, *, mode: str = "raise"
 ) -> Tensor:
@@ -168,11 +177,13 @@ def _indices(arrays: tuple[np.ndarray[Any, Any], ...], device: DeviceLike) -> tu
     return tuple(from_host("indices", a.astype(np.int32), int32, device) for a in arrays)
 
 
+@public
 def diag_indices(n: int, ndim: int = 2, *, device: DeviceLike = None) -> tuple[Tensor, ...]:
     """The indices of the main diagonal of an array of `ndim` dimensions of size `n`, in int32."""
     return (arange(as_int("diag_indices", "n", n), device=device),) * ndim
 
 
+@public
 def tril_indices(
     n: int, k: int = 0, m: int | None = None, *, device: DeviceLike = None
 ) -> tuple[Tensor, ...]:
@@ -180,6 +191,7 @@ def tril_indices(
     return _indices(np.tril_indices(n, k, m), device)
 
 
+@public
 def triu_indices(
     n: int, k: int = 0, m: int | None = None, *, device: DeviceLike = None
 ) -> tuple[Tensor, ...]:

@@ -13,6 +13,7 @@ from wgtensor._dtypes import result_type
 from wgtensor._functions import astype
 from wgtensor._generated import multiply
 from wgtensor._manipulation import as_tensors
+from wgtensor._naming import public
 from wgtensor._products import contract, copied
 
 #: a letter, a number of the form with lists, or (number,) for an axis that '...' stands for,
@@ -21,6 +22,7 @@ Label = str | int | tuple[int]
 Term = tuple[Tensor, list[Label]]
 
 
+@public
 def einsum(*operands: Any, out: Tensor | None = None, optimize: Any = True) -> Tensor:
     """Einstein's sum, as in ``einsum('bij,bjk->bik', x, y)``, or with lists of axis numbers behind
     each operand.

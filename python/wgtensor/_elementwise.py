@@ -22,6 +22,7 @@ from wgtensor._dtypes import (
     uint64,
 )
 from wgtensor._manipulation import as_tensors
+from wgtensor._naming import public
 from wgtensor._reductions import all as _all
 
 # Powers of ten that floats hold, and how many decimals their least denormals have.
@@ -41,6 +42,7 @@ def _cast(t: Tensor, dtype: DType) -> Tensor:
     return t if t.dtype == dtype else t._astype(dtype)
 
 
+@public
 def clip(
     x: ArrayLike,
     /,
@@ -62,6 +64,7 @@ def clip(
     return _result("clip", rows.positive(r) if min is None and max is None else r, out)
 
 
+@public
 def round(x: ArrayLike, /, decimals: int = 0, *, out: Tensor | None = None) -> Tensor:
     """`x` rounded to the given number of decimals, halves to the even neighbour.
 
@@ -113,6 +116,7 @@ def _round_integers(t: Tensor, zeros: int) -> Tensor:
     return r
 
 
+@public
 def isclose(
     x1: ArrayLike,
     x2: ArrayLike,
@@ -149,6 +153,7 @@ def _close_integers(a: Tensor, b: Tensor, rtol: float, atol: float) -> Tensor:
     return distance <= atol + rtol * abs(_cast(b, number))
 
 
+@public
 def allclose(
     x1: ArrayLike,
     x2: ArrayLike,
@@ -161,6 +166,7 @@ def allclose(
     return bool(_all(isclose(x1, x2, rtol, atol, equal_nan)))
 
 
+@public
 def array_equal(x1: ArrayLike, x2: ArrayLike, /, equal_nan: bool = False) -> bool:
     """Whether shapes are the same and all elements equal; waits for the work.
 
@@ -173,6 +179,7 @@ def array_equal(x1: ArrayLike, x2: ArrayLike, /, equal_nan: bool = False) -> boo
     return bool(_all(equal | (rows.isnan(a) & rows.isnan(b)) if equal_nan else equal))
 
 
+@public
 def nan_to_num(
     x: ArrayLike,
     /,
@@ -192,6 +199,7 @@ def nan_to_num(
     return rows.where(rows.isnan(t), nan, r)
 
 
+@public
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Tensor, Tensor]:
     """(x1 // x2, x1 % x2)."""
     return rows.floor_divide(x1, x2), rows.remainder(x1, x2)

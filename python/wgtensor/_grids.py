@@ -15,6 +15,7 @@ from wgtensor._functions import arange, astype, eye
 from wgtensor._generated import greater_equal
 from wgtensor._generated import where as _select
 from wgtensor._manipulation import as_int, as_tensors, strides_of
+from wgtensor._naming import public
 
 # ---- spaced numbers -----------------------------------------------------------------------------
 
@@ -51,6 +52,7 @@ def _spaced(
     return _core.from_array(values.astype(d.numpy), d, device, op)
 
 
+@public
 def linspace(
     start: float,
     stop: float,
@@ -71,6 +73,7 @@ def linspace(
     return leaf(made, requires_grad)
 
 
+@public
 def logspace(
     start: float,
     stop: float,
@@ -88,6 +91,7 @@ def logspace(
     )
 
 
+@public
 def geomspace(
     start: float,
     stop: float,
@@ -110,6 +114,7 @@ def geomspace(
 # ---- grids --------------------------------------------------------------------------------------
 
 
+@public
 def meshgrid(*arrays: ArrayLike, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Coordinate grids of 1-D arrays, as views: 'xy' has the second array along axis 0, 'ij' the
     first.
@@ -135,6 +140,7 @@ def meshgrid(*arrays: ArrayLike, indexing: str = "xy") -> tuple[Tensor, ...]:
     )
 
 
+@public
 def identity(n: int, /, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
     """The n x n identity matrix; the default float unless `dtype` says otherwise."""
     return eye(n, dtype=dtype, device=device)
@@ -150,6 +156,7 @@ def _below(rows: int, columns: int, k: int, device: DeviceLike) -> Tensor:
     return greater_equal(down, arange(columns, device=device))
 
 
+@public
 def tri(
     n_rows: int,
     n_cols: int | None = None,
@@ -178,11 +185,13 @@ def _triangle(op: str, x: ArrayLike, k: int, lower: bool) -> Tensor:
     return _select(below, t, False) if lower else _select(below, False, t)
 
 
+@public
 def tril(x: ArrayLike, /, *, k: int = 0) -> Tensor:
     """The matrices in the last two axes, zero above the k-th diagonal."""
     return _triangle("tril", x, k, True)
 
 
+@public
 def triu(x: ArrayLike, /, *, k: int = 0) -> Tensor:
     """The matrices in the last two axes, zero below the k-th diagonal."""
     return _triangle("triu", x, k, False)
@@ -191,6 +200,7 @@ def triu(x: ArrayLike, /, *, k: int = 0) -> Tensor:
 # ---- diagonals ----------------------------------------------------------------------------------
 
 
+@public
 def diagonal(x: ArrayLike, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """The diagonals of the planes of two axes, as a last axis; a view.
 
@@ -200,6 +210,7 @@ def diagonal(x: ArrayLike, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -
     return as_tensor("diagonal", x).diagonal(as_int("diagonal", "offset", offset), *axes)
 
 
+@public
 def diag(x: ArrayLike, /, *, k: int = 0) -> Tensor:
     """The k-th diagonal of a matrix, a view; or the matrix with a 1-D `x` on its k-th diagonal."""
     t = as_tensor("diag", x)
@@ -214,6 +225,7 @@ def diag(x: ArrayLike, /, *, k: int = 0) -> Tensor:
     return _core.place((n, n), t.dtype, t.device, [piece], False, "diag")
 
 
+@public
 def trace(
     x: ArrayLike, /, offset: int = 0, axis1: int = 0, axis2: int = 1, *, dtype: Any = None
 ) -> Tensor:

@@ -15,6 +15,7 @@ from wgtensor._functions import astype, full
 from wgtensor._generated import where as _select
 from wgtensor._indexing import take
 from wgtensor._manipulation import as_int, stack
+from wgtensor._naming import public
 from wgtensor._reductions import max as _max
 from wgtensor._reductions import min as _min
 from wgtensor._reductions import sum as _sum
@@ -22,6 +23,7 @@ from wgtensor._scattering import segment_sum
 from wgtensor._searching import searchsorted
 
 
+@public
 def bincount(
     x: ArrayLike,
     /,
@@ -71,6 +73,7 @@ def _counts(bins: Tensor, n: int, weights: Tensor | None) -> Tensor:
     return segment_sum(one, bins, n)
 
 
+@public
 def histogram(
     x: ArrayLike,
     /,

@@ -8,7 +8,7 @@ import numpy as np
 
 from wgtensor import _core
 from wgtensor._arrays import ArrayLike, as_tensor
-from wgtensor._core import Tensor
+from wgtensor._core import ShapeError, Tensor
 from wgtensor._manipulation import as_int, axis_of
 
 _MODES = ("raise", "clip", "wrap")
@@ -25,7 +25,10 @@ def index_operand(
         raise ValueError(f"[{op}] mode must be 'raise', 'clip' or 'wrap', not {mode!r}")
     if isinstance(indices, Tensor):
         return indices, mode
-    a = np.asarray(indices)
+    try:
+        a = np.asarray(indices)
+    except ValueError as error:
+        raise ShapeError(f"[{op}] NumPy makes no array of the indices: {error}") from None
     if a.size == 0 and not isinstance(indices, np.ndarray):
         a = a.astype(np.int32)
     if a.dtype.kind not in "iu":

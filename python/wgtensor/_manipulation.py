@@ -14,6 +14,7 @@ from wgtensor._arrays import ArrayLike, as_tensor
 from wgtensor._core import ShapeError, Tensor
 from wgtensor._functions import broadcast_shapes, reshape
 from wgtensor._generated import where as _select
+from wgtensor._naming import public
 from wgtensor._reductions import Axis
 
 
@@ -31,16 +32,24 @@ def as_tensors(op: str, arrays: Sequence[ArrayLike]) -> list[Tensor]:
     return [as_tensor(op, x, device, like) for x in items]
 
 
-def as_int(op: str, name: str, value: Any) -> int:
+def _index(op: str, name: str, value: Any) -> int:
     try:
         return operator.index(value)
     except TypeError:
         raise TypeError(f"[{op}] {name} must be an integer, not {value!r}") from None
 
 
+def as_int(op: str, name: str, value: Any) -> int:
+    """An integer that 64 bits hold. Raises TypeError, OverflowError."""
+    i = _index(op, name, value)
+    if not -(1 << 63) <= i < 1 << 63:
+        raise OverflowError(f"[{op}] {name} = {i} is out of bounds")
+    return i
+
+
 def axis_of(op: str, axis: Any, ndim: int) -> int:
     """An axis in [0, ndim). Raises IndexError."""
-    a = as_int(op, "axis", axis)
+    a = _index(op, "axis", axis)
     if not -ndim <= a < ndim:
         raise IndexError(f"[{op}] axis {a} is out of bounds for a tensor with {ndim} dimensions")
     return a % ndim
@@ -66,6 +75,7 @@ def strides_of(shape: Sequence[int]) -> tuple[int, ...]:
 # ---- joining ------------------------------------------------------------------------------------
 
 
+@public
 def concat(arrays: Sequence[ArrayLike], /, axis: int | None = 0) -> Tensor:
     """The arrays one after the other along an axis; flattened first for ``axis=None``.
 
@@ -79,31 +89,37 @@ def concat(arrays: Sequence[ArrayLike], /, axis: int | None = 0) -> Tensor:
     return _core.concat(tensors, as_int("concat", "axis", axis))
 
 
+@public
 def concatenate(arrays: Sequence[ArrayLike], /, axis: int | None = 0) -> Tensor:
     """NumPy's name for concat."""
     return concat(arrays, axis=axis)
 
 
+@public
 def stack(arrays: Sequence[ArrayLike], /, axis: int = 0) -> Tensor:
     """Arrays of one shape along a new axis. Raises ShapeError where shapes differ."""
     tensors = as_tensors("stack", arrays)
+    axis = as_int("stack", "axis", axis)
     shapes = sorted({t.shape for t in tensors})
     if len(shapes) > 1:
         raise ShapeError(f"[stack] takes tensors of one shape, not {shapes}")
     return _core.concat([t.expand_dims(axis) for t in tensors], axis, "stack")
 
 
+@public
 def hstack(arrays: Sequence[ArrayLike], /) -> Tensor:
     """Joined along the second axis; 1-D arrays along their only one."""
     tensors = [atleast_1d(t) for t in as_tensors("hstack", arrays)]
     return _core.concat(tensors, 0 if tensors and tensors[0].ndim == 1 else 1, "hstack")
 
 
+@public
 def vstack(arrays: Sequence[ArrayLike], /) -> Tensor:
     """Joined along the first axis; 1-D arrays count as rows."""
     return _core.concat([atleast_2d(t) for t in as_tensors("vstack", arrays)], 0, "vstack")
 
 
+@public
 def dstack(arrays: Sequence[ArrayLike], /) -> Tensor:
     """Joined along the third axis, after atleast_3d."""
     return _core.concat([atleast_3d(t) for t in as_tensors("dstack", arrays)], 2, "dstack")
@@ -116,6 +132,7 @@ def _along(axis: int, item: Any) -> tuple[Any, ...]:
     return (*(slice(None),) * axis, item)
 
 
+@public
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """Views of `x` at each index of an axis. Raises ShapeError for 0-d."""
     t = as_tensor("unstack", x)
@@ -125,6 +142,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(t[_along(a, i)] for i in range(t.shape[a]))
 
 
+@public
 def array_split(
     x: ArrayLike, indices_or_sections: int | Sequence[int], axis: int = 0
 ) -> list[Tensor]:
@@ -144,6 +162,7 @@ def array_split(
     return [t[_along(a, slice(i, j))] for i, j in itertools.pairwise(edges)]
 
 
+@public
 def split(x: ArrayLike, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
     """Views: that many equal parts of an axis, or cut at these indices.
 
@@ -161,6 +180,7 @@ def split(x: ArrayLike, indices_or_sections: int | Sequence[int], axis: int = 0)
 # ---- axes and directions ------------------------------------------------------------------------
 
 
+@public
 def moveaxis(
     x: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int], /
 ) -> Tensor:
@@ -175,6 +195,7 @@ def moveaxis(
     return t.permute(order)
 
 
+@public
 def swapaxes(x: ArrayLike, axis1: int, axis2: int, /) -> Tensor:
     """Two axes exchanged; a view."""
     t = as_tensor("swapaxes", x)
@@ -184,6 +205,7 @@ def swapaxes(x: ArrayLike, axis1: int, axis2: int, /) -> Tensor:
     return t.permute(order)
 
 
+@public
 def flip(x: ArrayLike, /, *, axis: Axis = None) -> Tensor:
     """The elements in reverse order along axes, all by default; a view."""
     t = as_tensor("flip", x)
@@ -191,16 +213,19 @@ def flip(x: ArrayLike, /, *, axis: Axis = None) -> Tensor:
     return t[tuple(slice(None, None, -1 if a in axes else 1) for a in range(t.ndim))]
 
 
+@public
 def fliplr(x: ArrayLike, /) -> Tensor:
     """Columns in reverse order: axis 1; a view."""
     return flip(x, axis=1)
 
 
+@public
 def flipud(x: ArrayLike, /) -> Tensor:
     """Rows in reverse order: axis 0; a view."""
     return flip(x, axis=0)
 
 
+@public
 def rot90(x: ArrayLike, /, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
     """Turned by k quarters in a plane, from the first axis to the second; a view."""
     t = as_tensor("rot90", x)
@@ -215,6 +240,7 @@ def rot90(x: ArrayLike, /, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
     return swapaxes(t, first, second) if turns else t[...]
 
 
+@public
 def roll(x: ArrayLike, /, shift: int | Sequence[int], *, axis: Axis = None) -> Tensor:
     """Elements moved along axes; those that leave at one end come back at the other.
 
@@ -259,6 +285,7 @@ def assemble(op: str, t: Tensor, shape: Sequence[int], cuts: Sequence[Sequence[C
 # ---- repeating ----------------------------------------------------------------------------------
 
 
+@public
 def tile(x: ArrayLike, repetitions: int | Sequence[int], /) -> Tensor:
     """`x` side by side with itself, that often along each axis: one copy."""
     t = as_tensor("tile", x)
@@ -277,6 +304,7 @@ def tile(x: ArrayLike, repetitions: int | Sequence[int], /) -> Tensor:
     return t.reshape(tuple(apart)).broadcast_to(tuple(spread)).reshape(shape)
 
 
+@public
 def repeat(x: ArrayLike, repeats: int | Sequence[int], /, *, axis: int | None = None) -> Tensor:
     """Each element that many times in a row along an axis; of the flattened tensor by default.
 
@@ -323,11 +351,13 @@ def _repeated(t: Tensor, axis: int, count: int) -> Tensor:
 # ---- shapes -------------------------------------------------------------------------------------
 
 
+@public
 def ravel(x: ArrayLike, /) -> Tensor:
     """The elements in one dimension, in row-major order; a view where strides allow."""
     return reshape(as_tensor("ravel", x), -1)
 
 
+@public
 def broadcast_arrays(*arrays: ArrayLike) -> tuple[Tensor, ...]:
     """Views of all arrays in the shape that they broadcast to. Raises ShapeError."""
     tensors = as_tensors("broadcast_arrays", arrays)
@@ -340,16 +370,19 @@ def _each(op: str, arrays: tuple[ArrayLike, ...], f: Callable[[Tensor], Tensor])
     return made[0] if len(made) == 1 else made
 
 
+@public
 def atleast_1d(*arrays: ArrayLike) -> Any:
     """Views with 1 dimension or more; a tuple for several arrays."""
     return _each("atleast_1d", arrays, lambda t: t[...] if t.ndim else t.reshape(1))
 
 
+@public
 def atleast_2d(*arrays: ArrayLike) -> Any:
     """Views with 2 dimensions or more, new ones in front; a tuple for several arrays."""
     return _each("atleast_2d", arrays, lambda t: t[...] if t.ndim > 1 else t.reshape(1, t.size))
 
 
+@public
 def atleast_3d(*arrays: ArrayLike) -> Any:
     """Views with 3 dimensions or more: (n,) as (1, n, 1), (m, n) as (m, n, 1); a tuple for many."""
 
@@ -370,6 +403,7 @@ def where(condition: ArrayLike, /) -> tuple[Tensor, ...]: ...
 def where(
     condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /, *, out: Tensor | None = None
 ) -> Tensor: ...
+@public
 def where(
     condition: ArrayLike,
     x1: ArrayLike = None,

@@ -14,6 +14,7 @@ from wgtensor._functions import arange, astype
 from wgtensor._generated import rint
 from wgtensor._generated import where as _select
 from wgtensor._manipulation import Cut, assemble, axis_of, strides_of
+from wgtensor._naming import public
 
 Pairs = list[tuple[Any, Any]]
 
@@ -32,6 +33,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
 }
 
 
+@public
 def pad(x: ArrayLike, pad_width: Any, mode: str = "constant", **options: Any) -> Tensor:
     """`x` with elements added before and after it along each axis, as NumPy's pad does.
 

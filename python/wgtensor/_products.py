@@ -12,6 +12,7 @@ from wgtensor._dtypes import float32, result_type
 from wgtensor._functions import matmul
 from wgtensor._generated import multiply
 from wgtensor._manipulation import as_int, as_tensors, axis_of, moveaxis, stack
+from wgtensor._naming import public
 
 
 def pair(op: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Tensor, Tensor]:
@@ -22,6 +23,7 @@ def pair(op: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Tensor, Tensor]:
     return a, b
 
 
+@public
 def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Tensor:
     """Sums of products along an axis; the others broadcast. One kernel.
 
@@ -42,12 +44,14 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Tensor:
     return multiply(a._astype(wide), b._astype(wide)).sum(axis=-1, dtype=wide)._astype(dtype)
 
 
+@public
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     """Each element of the first times each of the second, both flattened: (m,), (n,) to (m, n)."""
     a, b = as_tensors("outer", (x1, x2))
     return multiply(a.reshape(-1, 1), b.reshape(-1))
 
 
+@public
 def tensordot(
     x1: ArrayLike, x2: ArrayLike, /, *, axes: int | Sequence[int | Sequence[int]] = 2
 ) -> Tensor:
@@ -114,12 +118,14 @@ def copied(t: Tensor, batch: Sequence[int], rows: Sequence[int], columns: Sequen
     return t.size if view._reshape_copies(shape) else 0
 
 
+@public
 def inner(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     """Sums of products over the last axes of both; a product where one is 0-d."""
     a, b = pair("inner", x1, x2)
     return multiply(a, b) if not a.ndim or not b.ndim else tensordot(a, b, axes=(-1, -1))
 
 
+@public
 def dot(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     """As NumPy's: over the last axis of `x1` and the second to last of `x2` (the only one of 1-D);
     a product where one is 0-d.
@@ -132,6 +138,7 @@ def dot(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     return tensordot(a, b, axes=(-1, -1 if b.ndim == 1 else -2))
 
 
+@public
 def kron(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     """Kronecker product: blocks of `x2`, one times each element of `x1`. One kernel."""
     a, b = as_tensors("kron", (x1, x2))
@@ -142,6 +149,7 @@ def kron(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     return multiply(a, b).reshape([m * n for m, n in zip(big, small, strict=True)])
 
 
+@public
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Tensor:
     """Cross products of vectors of 3 elements along an axis; other axes broadcast.
 

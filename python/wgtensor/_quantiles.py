@@ -15,6 +15,7 @@ from wgtensor._dtypes import get_default_dtype
 from wgtensor._functions import full as full_
 from wgtensor._generated import isnan
 from wgtensor._manipulation import axes_of, moveaxis, stack, where
+from wgtensor._naming import public
 from wgtensor._reductions import Axis
 from wgtensor._reductions import sum as _sum
 from wgtensor._sorting import sort
@@ -144,6 +145,7 @@ def _of_numbers(op: str, rows: Tensor, q: Numbers, method: str) -> list[Tensor]:
     return parts
 
 
+@public
 def quantile(
     x: ArrayLike,
     q: Any,
@@ -165,6 +167,7 @@ def quantile(
     return _statistics("quantile", x, _orders("quantile", q, 1), axis, method, keepdims, False)
 
 
+@public
 def percentile(
     x: ArrayLike,
     q: Any,
@@ -179,12 +182,14 @@ def percentile(
     return _statistics("percentile", x, orders, axis, method, keepdims, False)
 
 
+@public
 def median(x: ArrayLike, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """The middle element over axes, all by default, or the mean of the middle two; of integers in
     the default float. NaN where an element is NaN, and for no elements."""
     return _statistics("median", x, np.asarray(0.5), axis, "midpoint", keepdims, False)
 
 
+@public
 def nanquantile(
     x: ArrayLike,
     q: Any,
@@ -199,6 +204,7 @@ def nanquantile(
     return _statistics("nanquantile", x, _orders("nanquantile", q, 1), axis, method, keepdims, True)
 
 
+@public
 def nanpercentile(
     x: ArrayLike,
     q: Any,
@@ -213,6 +219,7 @@ def nanpercentile(
     return _statistics("nanpercentile", x, orders, axis, method, keepdims, True)
 
 
+@public
 def nanmedian(x: ArrayLike, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """The same as `median` of the elements that are no NaN; NaN where all are. How many there are
     is read back."""

@@ -19,6 +19,7 @@ from wgtensor._functions import astype, full, ones
 from wgtensor._generated import maximum
 from wgtensor._indexing import index_operand, take
 from wgtensor._manipulation import as_int, axis_of
+from wgtensor._naming import public
 
 # How the words of PyTorch and NumPy fold.
 _FOLDS = {
@@ -47,6 +48,7 @@ def _target(op: str, x: Any) -> Tensor:
     return x
 
 
+@public
 def put(x: Tensor, indices: ArrayLike, values: ArrayLike, /, *, mode: str = "raise") -> None:
     """Replaces elements of `x`, by their indices in row-major order; values repeat as needed.
 
@@ -66,6 +68,7 @@ def put(x: Tensor, indices: ArrayLike, values: ArrayLike, /, *, mode: str = "rai
     t._become(r.reshape(t.shape), "put")
 
 
+@public
 def put_along_axis(
     x: Tensor, indices: ArrayLike, values: ArrayLike, /, axis: int | None = -1
 ) -> None:
@@ -84,6 +87,7 @@ def put_along_axis(
     t._become(r.reshape(t.shape), "put_along_axis")
 
 
+@public
 def scatter(
     x: ArrayLike,
     axis: int,
@@ -104,6 +108,7 @@ def scatter(
     return _scattered("scatter", x, axis, index, src, reduce)
 
 
+@public
 def scatter_add(x: ArrayLike, axis: int, index: ArrayLike, src: ArrayLike, /) -> Tensor:
     """A copy of `x` with elements of `src` added along an axis: `scatter` with reduce="add"."""
     return _scattered("scatter_add", x, axis, index, src, "add")
@@ -125,6 +130,7 @@ def _scattered(
     return _core.put_along_axis(t, operand, a, v, fold, False, how, op)
 
 
+@public
 def index_add(
     x: ArrayLike, axis: int, index: ArrayLike, source: ArrayLike, /, *, alpha: float = 1
 ) -> Tensor:
@@ -167,6 +173,7 @@ def _segments(op: str, values: ArrayLike, ids: ArrayLike, n: int, fold: str, fir
     return _core.accumulate(base, i, v, fold, op)
 
 
+@public
 def segment_sum(values: ArrayLike, ids: ArrayLike, /, num_segments: int) -> Tensor:
     """Sums of the rows of `values` that have the same id, of shape (num_segments, ...).
 
@@ -180,23 +187,27 @@ def segment_sum(values: ArrayLike, ids: ArrayLike, /, num_segments: int) -> Tens
     return _segments("segment_sum", values, ids, num_segments, "sum", lambda d: 0)
 
 
+@public
 def segment_prod(values: ArrayLike, ids: ArrayLike, /, num_segments: int) -> Tensor:
     """Products of the rows that have the same id, as `segment_sum`; 1 for none."""
     return _segments("segment_prod", values, ids, num_segments, "prod", lambda d: 1)
 
 
+@public
 def segment_max(values: ArrayLike, ids: ArrayLike, /, num_segments: int) -> Tensor:
     """The largest of the rows that have the same id, as `segment_sum`; NaN wins, and the least
     number of the dtype (-inf) stands for none."""
     return _segments("segment_max", values, ids, num_segments, "max", lambda d: _bound(d, -1))
 
 
+@public
 def segment_min(values: ArrayLike, ids: ArrayLike, /, num_segments: int) -> Tensor:
     """The smallest of the rows that have the same id, as `segment_sum`; NaN wins, and the largest
     number of the dtype (inf) stands for none."""
     return _segments("segment_min", values, ids, num_segments, "min", lambda d: _bound(d, 1))
 
 
+@public
 def segment_mean(values: ArrayLike, ids: ArrayLike, /, num_segments: int) -> Tensor:
     """Means of the rows that have the same id, as `segment_sum`; in the default float for integers.
     0 for none."""

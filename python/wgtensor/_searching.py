@@ -9,11 +9,13 @@ from wgtensor._dtypes import result_type
 from wgtensor._functions import zeros
 from wgtensor._indexing import take
 from wgtensor._manipulation import as_tensors, stack
+from wgtensor._naming import public
 
 _SIDES = {"left": 0, "right": 1}
 _FOUND = 2
 
 
+@public
 def flatnonzero(x: ArrayLike, /) -> Tensor:
     """Places of the elements that are not zero in row-major order, in int32; NaN is not zero.
 
@@ -23,6 +25,7 @@ def flatnonzero(x: ArrayLike, /) -> Tensor:
     return _core.compact(as_tensor("flatnonzero", x), [None])[0]
 
 
+@public
 def nonzero(x: ArrayLike, /) -> tuple[Tensor, ...]:
     """Indices of the elements that are not zero in row-major order: one int32 vector for each
     axis. NaN is not zero.
@@ -36,6 +39,7 @@ def nonzero(x: ArrayLike, /) -> tuple[Tensor, ...]:
     return tuple(_core.nonzero(t))
 
 
+@public
 def argwhere(x: ArrayLike, /) -> Tensor:
     """Indices of the elements that are not zero in row-major order, one to a row: int32 of shape
     (count, ndim).
@@ -49,6 +53,7 @@ def argwhere(x: ArrayLike, /) -> Tensor:
     return stack(_core.nonzero(t), axis=1)
 
 
+@public
 def searchsorted(
     x1: ArrayLike, x2: ArrayLike, /, side: str = "left", sorter: ArrayLike | None = None
 ) -> Tensor:

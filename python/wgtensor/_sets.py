@@ -12,6 +12,7 @@ from wgtensor._arrays import ArrayLike, as_tensor
 from wgtensor._core import Tensor
 from wgtensor._functions import arange, zeros
 from wgtensor._manipulation import axis_of, concat, moveaxis
+from wgtensor._naming import public
 from wgtensor._reductions import any as any_
 from wgtensor._reductions import cumulative_sum
 from wgtensor._searching import common, contains
@@ -118,6 +119,7 @@ class _UniqueParts(_Unique):
         return moveaxis(kept, 0, self.axis)
 
 
+@public
 def unique_values(x: ArrayLike, /) -> Tensor:
     """The unique elements of all of x, in order: a vector of its dtype.
 
@@ -127,12 +129,14 @@ def unique_values(x: ArrayLike, /) -> Tensor:
     return _Unique("unique_values", x, False, False).values
 
 
+@public
 def unique_counts(x: ArrayLike, /) -> UniqueCounts:
     """(values, counts): those of `unique_values`, and how often each occurs, in int32."""
     u = _Unique("unique_counts", x, False, False)
     return UniqueCounts(u.values, u.counts)
 
 
+@public
 def unique_inverse(x: ArrayLike, /) -> UniqueInverse:
     """(values, inverse_indices): those of `unique_values`, and for each element of x, in its shape,
     the int32 place of its value."""
@@ -140,6 +144,7 @@ def unique_inverse(x: ArrayLike, /) -> UniqueInverse:
     return UniqueInverse(u.values, u.inverse)
 
 
+@public
 def unique_all(x: ArrayLike, /) -> UniqueAll:
     """(values, indices, inverse_indices, counts): those of `unique_counts` and `unique_inverse`,
     and where in the flattened x each value occurs first. Indices and counts are int32."""
@@ -147,6 +152,7 @@ def unique_all(x: ArrayLike, /) -> UniqueAll:
     return UniqueAll(u.values, u.indices, u.inverse, u.counts)
 
 
+@public
 def unique(
     ar: ArrayLike,
     /,
@@ -180,6 +186,7 @@ def unique(
     return out[0] if len(out) == 1 else tuple(out)
 
 
+@public
 def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Tensor:
     """Which elements of x1 are in x2, in any place: bool of x1's shape. NaN equals nothing.
 
@@ -197,6 +204,7 @@ def _two(op: str, x1: ArrayLike, x2: ArrayLike, assume_unique: bool) -> tuple[Te
     return _Unique(op, a, True, False).values, _Unique(op, b, True, False).values
 
 
+@public
 def intersect1d(
     ar1: ArrayLike, ar2: ArrayLike, /, assume_unique: bool = False, return_indices: bool = False
 ) -> Any:
@@ -214,12 +222,14 @@ def intersect1d(
     return values, first, second
 
 
+@public
 def union1d(ar1: ArrayLike, ar2: ArrayLike, /) -> Tensor:
     """The unique elements of two tensors together, in order, in their common dtype."""
     a, b = common("union1d", ar1, ar2)
     return _Unique("union1d", concat([a.reshape(-1), b.reshape(-1)]), True, False).values
 
 
+@public
 def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, /, assume_unique: bool = False) -> Tensor:
     """The unique elements of the one that are not in the other, in order; with `assume_unique` all
     of them in the order in which they stand."""
@@ -229,6 +239,7 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, /, assume_unique: bool = False) ->
     return _core.compact(~contains("setdiff1d", sort(b), a), [a])[0]
 
 
+@public
 def setxor1d(ar1: ArrayLike, ar2: ArrayLike, /, assume_unique: bool = False) -> Tensor:
     """The unique elements that only one of two tensors has, in order."""
     a, b = _two("setxor1d", ar1, ar2, assume_unique)

@@ -10,6 +10,7 @@ from wgtensor._dtypes import get_default_dtype
 from wgtensor._functions import astype, eye, matmul, matrix_transpose
 from wgtensor._generated import not_equal, sqrt, where
 from wgtensor._manipulation import as_int, axes_of
+from wgtensor._naming import public
 from wgtensor._products import cross, outer, tensordot, vecdot
 from wgtensor._reductions import Axis
 
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 
+@public
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Tensor:
     """The diagonals of the matrices in the last two axes; a view. Above the main one: offset > 0.
 
@@ -37,12 +39,14 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Tensor:
     return as_tensor("diagonal", x).diagonal(as_int("diagonal", "offset", offset), -2, -1)
 
 
+@public
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     """Sums of the diagonals of the matrices in the last two axes, in `dtype` if it is given."""
     t = diagonal(x, offset=offset)
     return (t if dtype is None else astype(t, dtype, copy=False)).sum(axis=-1)
 
 
+@public
 def matrix_power(x: ArrayLike, n: int, /) -> Tensor:
     """The matrices in the last two axes to the n-th power, by squaring.
 
@@ -85,6 +89,7 @@ def _order(op: str, order: Any) -> float:
     raise ValueError(f"[{op}] ord {order!r} is no number")
 
 
+@public
 def vector_norm(
     x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2
 ) -> Tensor:
@@ -116,6 +121,7 @@ def vector_norm(
     return (abs(t) ** order).sum(axis=axes, keepdims=keepdims) ** (1 / order)
 
 
+@public
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
     """A norm of the matrices in the last two axes.
 
@@ -138,6 +144,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") ->
     return made if keepdims else made.squeeze((-2, -1))
 
 
+@public
 def norm(x: ArrayLike, /, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """NumPy's norm: of a vector for one axis, of a matrix for two, of all elements for no ord.
 

@@ -11,6 +11,7 @@ from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor
 from wgtensor._core import ShapeError, Tensor
 from wgtensor._dtypes import to_dtype
 from wgtensor._manipulation import axis_of
+from wgtensor._naming import public
 from wgtensor.nn import init
 from wgtensor.nn._linear import new_parameter
 from wgtensor.nn._module import Module
@@ -18,6 +19,7 @@ from wgtensor.nn._module import Module
 # ---- functions ----------------------------------------------------------------------------------
 
 
+@public
 def gelu(input: ArrayLike, approximate: str = "none") -> Tensor:
     """x times the distribution function of the standard normal; 'tanh' for its approximation."""
     if approximate not in ("none", "tanh"):
@@ -25,6 +27,7 @@ def gelu(input: ArrayLike, approximate: str = "none") -> Tensor:
     return g.gelu(input) if approximate == "none" else g.gelu_tanh(input)
 
 
+@public
 def softplus(input: ArrayLike, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + exp(beta x)) / beta, and x itself where beta x is above the threshold."""
     x = as_tensor("softplus", input)
@@ -36,21 +39,25 @@ def _with_dtype(op: str, input: ArrayLike, dtype: Any) -> Tensor:
     return x if dtype is None else x._astype(to_dtype(dtype))
 
 
+@public
 def softmax(input: ArrayLike, dim: int = -1, dtype: Any = None) -> Tensor:
     """exp(x - max) over its sum along `dim`, of `input` in `dtype`; rows of -inf give zeros."""
     return _with_dtype("softmax", input, dtype)._softmax(dim)
 
 
+@public
 def log_softmax(input: ArrayLike, dim: int = -1, dtype: Any = None) -> Tensor:
     """x - logsumexp(x) along `dim`, of `input` in `dtype`."""
     return _with_dtype("log_softmax", input, dtype)._softmax(dim, True)
 
 
+@public
 def softmin(input: ArrayLike, dim: int = -1, dtype: Any = None) -> Tensor:
     """softmax(-x)."""
     return (-_with_dtype("softmin", input, dtype))._softmax(dim)
 
 
+@public
 def glu(input: ArrayLike, dim: int = -1) -> Tensor:
     """The first half along `dim` times sigmoid of the second. Raises ShapeError for odd sizes."""
     x = as_tensor("glu", input)
@@ -62,6 +69,7 @@ def glu(input: ArrayLike, dim: int = -1) -> Tensor:
     return x[(*before, slice(half))] * x[(*before, slice(half, None))].sigmoid()
 
 
+@public
 def prelu(input: ArrayLike, weight: ArrayLike) -> Tensor:
     """x where positive, else weight x: one weight, or one for each channel (dimension 1)."""
     x, w = as_tensor("prelu", input), as_tensor("prelu", weight)
@@ -70,6 +78,7 @@ def prelu(input: ArrayLike, weight: ArrayLike) -> Tensor:
     return g.leaky_relu(x, w)
 
 
+@public
 def normalize(input: ArrayLike, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """x over its p-norm along `dim`, or over eps where that is larger."""
     x = as_tensor("normalize", input)
@@ -84,6 +93,7 @@ def _norm(x: Tensor, p: float, dim: int) -> Tensor:
     return (g.abs(x) ** p).sum(axis=dim, keepdims=True) ** (1 / p)
 
 
+@public
 def gumbel_softmax(
     logits: ArrayLike, tau: float = 1.0, hard: bool = False, dim: int = -1
 ) -> Tensor:

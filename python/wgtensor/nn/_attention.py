@@ -13,6 +13,7 @@ from wgtensor._core import ShapeError, Tensor
 from wgtensor._dtypes import bool_
 from wgtensor._grids import tri
 from wgtensor._manipulation import as_tensors
+from wgtensor._naming import public
 from wgtensor.nn import init
 from wgtensor.nn._containers import ModuleList
 from wgtensor.nn._dropout import Dropout, dropout
@@ -37,6 +38,7 @@ def _weights(
     return scores._softmax(-1)
 
 
+@public
 def scaled_dot_product_attention(
     query: ArrayLike,
     key: ArrayLike,

@@ -13,6 +13,7 @@ from wgtensor._core import DTypeError, ShapeError, Tensor
 from wgtensor._dtypes import uint32
 from wgtensor._functions import arange
 from wgtensor._indexing import take, take_along_axis
+from wgtensor._naming import public
 from wgtensor.autograd import Function
 from wgtensor.nn._losses import reduced
 
@@ -130,6 +131,7 @@ def _widened(x: Tensor) -> Tensor:
     return x._astype(_core.unpacked(x.dtype))
 
 
+@public
 def nll_loss(
     input: ArrayLike,
     target: ArrayLike,
@@ -149,6 +151,7 @@ def nll_loss(
     return picked.reduced(op, loss, reduction)._astype(x.dtype)
 
 
+@public
 def cross_entropy(
     input: ArrayLike,
     target: ArrayLike,
@@ -196,6 +199,7 @@ def _of_probabilities(
     return reduced(op, _core.cross_entropy(x, y, axis), reduction)
 
 
+@public
 def multi_margin_loss(
     input: ArrayLike,
     target: ArrayLike,

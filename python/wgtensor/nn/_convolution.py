@@ -9,6 +9,7 @@ from wgtensor._arrays import ArrayLike
 from wgtensor._core import DTypeError, ShapeError, Tensor
 from wgtensor._dtypes import result_type
 from wgtensor._manipulation import as_int, as_tensors
+from wgtensor._naming import public
 from wgtensor._pad import pad
 from wgtensor.nn._windows import (
     Padding,
@@ -21,6 +22,7 @@ from wgtensor.nn._windows import (
 )
 
 
+@public
 def conv1d(
     input: ArrayLike,
     weight: ArrayLike,
@@ -34,6 +36,7 @@ def conv1d(
     return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
+@public
 def conv2d(
     input: ArrayLike,
     weight: ArrayLike,
@@ -55,6 +58,7 @@ def conv2d(
     return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
+@public
 def conv3d(
     input: ArrayLike,
     weight: ArrayLike,

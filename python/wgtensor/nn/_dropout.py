@@ -6,6 +6,7 @@ from wgtensor import _jit
 from wgtensor._arrays import ArrayLike, as_tensor
 from wgtensor._core import ShapeError, Tensor
 from wgtensor._generated import where
+from wgtensor._naming import public
 from wgtensor.nn._module import Module
 from wgtensor.random import Generator
 from wgtensor.random._distributions import coin
@@ -18,6 +19,7 @@ def _dropped(
     return where(keep, x * (1 / (1 - p) if p < 1 else 0.0), 0)
 
 
+@public
 def dropout(
     input: ArrayLike, p: float = 0.5, training: bool = True, generator: Generator | None = None
 ) -> Tensor:
@@ -45,6 +47,7 @@ def channel_dropout(
     return _dropped(op, x, p, shape, generator) if training and p > 0 else x
 
 
+@public
 def dropout1d(
     input: ArrayLike, p: float = 0.5, training: bool = True, generator: Generator | None = None
 ) -> Tensor:
@@ -52,6 +55,7 @@ def dropout1d(
     return channel_dropout("dropout1d", input, p, training, 1, generator)
 
 
+@public
 def dropout2d(
     input: ArrayLike, p: float = 0.5, training: bool = True, generator: Generator | None = None
 ) -> Tensor:

@@ -12,12 +12,14 @@ from wgtensor._functions import arange, astype
 from wgtensor._generated import where
 from wgtensor._indexing import take
 from wgtensor._manipulation import as_int, moveaxis
+from wgtensor._naming import public
 from wgtensor.nn import init
 from wgtensor.nn._linear import new_parameter
 from wgtensor.nn._module import Module
 from wgtensor.nn._state import set_value
 
 
+@public
 def embedding(input: ArrayLike, weight: ArrayLike, /, padding_idx: int | None = None) -> Tensor:
     """Rows of the matrix `weight` at integers of any shape: (..., columns).
 
@@ -35,6 +37,7 @@ def embedding(input: ArrayLike, weight: ArrayLike, /, padding_idx: int | None = 
     return where(there.expand_dims(-1), rows, rows.detach())
 
 
+@public
 def one_hot(
     input: ArrayLike, num_classes: int, /, *, axis: int = -1, dtype: Any = "float32"
 ) -> Tensor:

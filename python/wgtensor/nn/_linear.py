@@ -11,6 +11,7 @@ from wgtensor._core import Parameter, ShapeError, Tensor
 from wgtensor._dtypes import get_default_dtype, to_dtype
 from wgtensor._einsum import einsum
 from wgtensor._manipulation import as_tensors
+from wgtensor._naming import public
 from wgtensor.nn import init
 from wgtensor.nn._module import Module
 
@@ -27,6 +28,7 @@ def uniform_by_fan(t: Parameter, fan: int) -> None:
     init.uniform_(t, -bound, bound)
 
 
+@public
 def linear(input: ArrayLike, weight: ArrayLike, bias: ArrayLike | None = None) -> Tensor:
     """input @ weight.T + bias for (.., in), (out, in) and (out,). Raises ShapeError."""
     x, w, *rest = as_tensors("linear", (input, weight) if bias is None else (input, weight, bias))
@@ -39,6 +41,7 @@ def linear(input: ArrayLike, weight: ArrayLike, bias: ArrayLike | None = None) -
     return y + rest[0] if rest else y
 
 
+@public
 def bilinear(
     input1: ArrayLike, input2: ArrayLike, weight: ArrayLike, bias: ArrayLike | None = None
 ) -> Tensor:

@@ -8,6 +8,7 @@ from wgtensor import _generated as g
 from wgtensor._arrays import ArrayLike, as_tensor
 from wgtensor._core import DTypeError, ShapeError, Tensor
 from wgtensor._manipulation import as_tensors
+from wgtensor._naming import public
 
 
 def reduced(op: str, loss: Tensor, reduction: str) -> Tensor:
@@ -31,18 +32,21 @@ def pair(op: str, input: ArrayLike, target: ArrayLike) -> tuple[Tensor, Tensor]:
     return x, y if y.dtype.kind == "f" else y._astype(x.dtype)
 
 
+@public
 def mse_loss(input: ArrayLike, target: ArrayLike, reduction: str = "mean") -> Tensor:
     """(x - y)^2."""
     x, y = pair("mse_loss", input, target)
     return reduced("mse_loss", g.square(x - y), reduction)
 
 
+@public
 def l1_loss(input: ArrayLike, target: ArrayLike, reduction: str = "mean") -> Tensor:
     """|x - y|."""
     x, y = pair("l1_loss", input, target)
     return reduced("l1_loss", g.abs(x - y), reduction)
 
 
+@public
 def smooth_l1_loss(
     input: ArrayLike, target: ArrayLike, reduction: str = "mean", beta: float = 1.0
 ) -> Tensor:
@@ -57,6 +61,7 @@ def smooth_l1_loss(
     return reduced("smooth_l1_loss", loss, reduction)
 
 
+@public
 def huber_loss(
     input: ArrayLike, target: ArrayLike, reduction: str = "mean", delta: float = 1.0
 ) -> Tensor:
@@ -69,6 +74,7 @@ def huber_loss(
     return reduced("huber_loss", loss, reduction)
 
 
+@public
 def binary_cross_entropy(
     input: ArrayLike, target: ArrayLike, weight: ArrayLike | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -82,6 +88,7 @@ def binary_cross_entropy(
     return reduced("binary_cross_entropy", loss, reduction)
 
 
+@public
 def binary_cross_entropy_with_logits(
     input: ArrayLike,
     target: ArrayLike,
@@ -100,6 +107,7 @@ def binary_cross_entropy_with_logits(
     return reduced(op, loss, reduction)
 
 
+@public
 def kl_div(
     input: ArrayLike, target: ArrayLike, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:
@@ -114,6 +122,7 @@ def kl_div(
     return reduced("kl_div", loss, reduction)
 
 
+@public
 def poisson_nll_loss(
     input: ArrayLike,
     target: ArrayLike,
@@ -131,6 +140,7 @@ def poisson_nll_loss(
     return reduced("poisson_nll_loss", loss, reduction)
 
 
+@public
 def gaussian_nll_loss(
     input: ArrayLike,
     target: ArrayLike,
@@ -154,6 +164,7 @@ def gaussian_nll_loss(
 # ---- of vectors ---------------------------------------------------------------------------------
 
 
+@public
 def cosine_similarity(x1: ArrayLike, x2: ArrayLike, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`."""
     a, b = as_tensors("cosine_similarity", (x1, x2))
@@ -161,6 +172,7 @@ def cosine_similarity(x1: ArrayLike, x2: ArrayLike, dim: int = 1, eps: float = 1
     return (a * b).sum(axis=dim) / (sizes[0] * sizes[1])
 
 
+@public
 def pairwise_distance(
     x1: ArrayLike, x2: ArrayLike, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
@@ -174,6 +186,7 @@ def pairwise_distance(
     return (g.abs(d) ** p).sum(axis=-1, keepdims=keepdim) ** (1 / p)
 
 
+@public
 def cosine_embedding_loss(
     input1: ArrayLike,
     input2: ArrayLike,
@@ -192,6 +205,7 @@ def cosine_embedding_loss(
     return reduced(op, loss, reduction)
 
 
+@public
 def triplet_margin_loss(
     anchor: ArrayLike,
     positive: ArrayLike,
@@ -213,6 +227,7 @@ def triplet_margin_loss(
     return reduced("triplet_margin_loss", g.relu(near - far + margin), reduction)
 
 
+@public
 def hinge_embedding_loss(
     input: ArrayLike, target: ArrayLike, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
@@ -222,6 +237,7 @@ def hinge_embedding_loss(
     return reduced("hinge_embedding_loss", loss, reduction)
 
 
+@public
 def margin_ranking_loss(
     input1: ArrayLike,
     input2: ArrayLike,
@@ -235,12 +251,14 @@ def margin_ranking_loss(
     return reduced("margin_ranking_loss", g.relu(margin - y * (a - b)), reduction)
 
 
+@public
 def soft_margin_loss(input: ArrayLike, target: ArrayLike, reduction: str = "mean") -> Tensor:
     """log(1 + exp(-y x)) for targets 1 and -1."""
     x, y = pair("soft_margin_loss", input, target)
     return reduced("soft_margin_loss", -g.logsigmoid(y * x), reduction)
 
 
+@public
 def multilabel_soft_margin_loss(
     input: ArrayLike, target: ArrayLike, weight: ArrayLike | None = None, reduction: str = "mean"
 ) -> Tensor:

@@ -10,6 +10,7 @@ from wgtensor import _core
 from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor
 from wgtensor._core import DTypeError, ShapeError, Tensor
 from wgtensor._dtypes import finfo, int32
+from wgtensor._naming import public
 from wgtensor.nn import init
 from wgtensor.nn._linear import new_parameter
 from wgtensor.nn._module import Module
@@ -56,6 +57,7 @@ def _scaled(y: Tensor, weight: Any, bias: Any) -> Tensor:
     return y if bias is None else y + bias
 
 
+@public
 def layer_norm(
     input: ArrayLike,
     normalized_shape: int | Sequence[int],
@@ -73,6 +75,7 @@ def layer_norm(
     return _scaled(_over_last(x, axes, True, eps), weight, bias)._astype(x.dtype)
 
 
+@public
 def rms_norm(
     input: ArrayLike,
     normalized_shape: int | Sequence[int],
@@ -93,6 +96,7 @@ def _per_channel(p: Any, ndim: int) -> Any:
     return None if p is None else as_tensor("norm", p).reshape((-1, *(1,) * (ndim - 2)))
 
 
+@public
 def group_norm(
     input: ArrayLike,
     num_groups: int,
@@ -115,6 +119,7 @@ def group_norm(
     return _scaled(y.reshape(x.shape), scale, shift)._astype(x.dtype)
 
 
+@public
 def batch_norm(
     input: ArrayLike,
     running_mean: Tensor | None,

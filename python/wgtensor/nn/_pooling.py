@@ -12,10 +12,12 @@ from wgtensor import _core
 from wgtensor._arrays import ArrayLike, as_tensor, asarray
 from wgtensor._core import Tensor
 from wgtensor._dtypes import float32, iinfo
+from wgtensor._naming import public
 from wgtensor._pad import pad
 from wgtensor.nn._windows import Sizes, Windows, check_batch, sizes_of
 
 
+@public
 def max_pool1d(
     input: ArrayLike,
     kernel_size: Sizes,
@@ -28,6 +30,7 @@ def max_pool1d(
     return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
+@public
 def max_pool2d(
     input: ArrayLike,
     kernel_size: Sizes,
@@ -45,6 +48,7 @@ def max_pool2d(
     return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
+@public
 def avg_pool1d(
     input: ArrayLike,
     kernel_size: Sizes,
@@ -58,6 +62,7 @@ def avg_pool1d(
     return _avg_pool("avg_pool1d", 1, input, *args)
 
 
+@public
 def avg_pool2d(
     input: ArrayLike,
     kernel_size: Sizes,

@@ -10,6 +10,7 @@ import numpy as np
 from wgtensor import _core, random
 from wgtensor._arrays import asarray
 from wgtensor._core import ShapeError, Tensor
+from wgtensor._naming import public
 from wgtensor.nn._state import set_value
 from wgtensor.random import Generator
 
@@ -39,6 +40,7 @@ _GAINS = {
 }
 
 
+@public
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """The factor that keeps the variance of what passes a nonlinearity, as PyTorch has it.
 
@@ -60,6 +62,7 @@ def fans(op: str, t: Tensor) -> tuple[int, int]:
     return t.shape[1] * places, t.shape[0] * places
 
 
+@public
 def uniform_(
     tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
@@ -71,6 +74,7 @@ def uniform_(
     return tensor
 
 
+@public
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
@@ -82,6 +86,7 @@ def normal_(
     return tensor
 
 
+@public
 def trunc_normal_(
     tensor: Tensor,
     mean: float = 0.0,
@@ -98,22 +103,26 @@ def trunc_normal_(
     return tensor
 
 
+@public
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """One number everywhere."""
     set_value(tensor, _core.full(tensor.shape, val, tensor.dtype, tensor.device, "constant_"))
     return tensor
 
 
+@public
 def zeros_(tensor: Tensor) -> Tensor:
     """Zeros."""
     return constant_(tensor, 0)
 
 
+@public
 def ones_(tensor: Tensor) -> Tensor:
     """Ones."""
     return constant_(tensor, 1)
 
 
+@public
 def eye_(tensor: Tensor) -> Tensor:
     """Ones on the diagonal of a matrix, zeros elsewhere. Raises ShapeError."""
     if tensor.ndim != 2:
@@ -123,6 +132,7 @@ def eye_(tensor: Tensor) -> Tensor:
     return tensor
 
 
+@public
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """Weights of a convolution that gives its input, channel by channel. Raises ShapeError."""
     shape = tensor.shape
@@ -137,6 +147,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return _from_host(tensor, made)
 
 
+@public
 def xavier_uniform_(
     tensor: Tensor, gain: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
@@ -145,6 +156,7 @@ def xavier_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
+@public
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Normal with deviation gain sqrt(2 / (inputs + outputs)) (Glorot and Bengio 2010)."""
     std = gain * math.sqrt(2 / sum(fans("xavier_normal_", tensor)))
@@ -158,6 +170,7 @@ def _kaiming_std(op: str, tensor: Tensor, a: float, mode: str, nonlinearity: str
     return calculate_gain(nonlinearity, a) / math.sqrt(fan) if fan else 0.0
 
 
+@public
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0.0,
@@ -170,6 +183,7 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
+@public
 def kaiming_normal_(
     tensor: Tensor,
     a: float = 0.0,
@@ -182,6 +196,7 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, std, generator)
 
 
+@public
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """gain times a matrix with orthonormal rows or columns, whichever are fewer (Saxe et al. 2013).
 
@@ -201,6 +216,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
     return _from_host(tensor, (gain * q).reshape(tensor.shape).astype(np.float32))
 
 
+@public
 def sparse_(
     tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None
 ) -> Tensor:

@@ -12,6 +12,7 @@ from wgtensor._core import Tensor
 from wgtensor._generated import abs as magnitude
 from wgtensor._generated import maximum, minimum
 from wgtensor._manipulation import concat
+from wgtensor._naming import public
 from wgtensor.nn._state import set_value
 
 __all__ = [
@@ -33,6 +34,7 @@ def _total(sums: Iterator[Tensor]) -> Tensor:
     return functools.reduce(operator.add, sums)
 
 
+@public
 def get_total_norm(tensors: Iterable[Tensor] | Tensor, norm_type: float = 2.0) -> Tensor:
     """The norm of all elements of the tensors together: of any order, `inf` for the largest."""
     each = [tensors] if isinstance(tensors, Tensor) else list(tensors)
@@ -47,6 +49,7 @@ def get_total_norm(tensors: Iterable[Tensor] | Tensor, norm_type: float = 2.0) -
     return total ** (1 / norm_type)
 
 
+@public
 def clip_grad_norm_(
     parameters: Iterable[Tensor] | Tensor,
     max_norm: float,
@@ -78,6 +81,7 @@ def _zero(parameters: list[Tensor]) -> Tensor:
     return zeros((), device=parameters[0].device if parameters else None)
 
 
+@public
 def clip_grad_value_(parameters: Iterable[Tensor] | Tensor, clip_value: float) -> None:
     """Moves each element of the gradients into [-clip_value, clip_value]; NaN stays."""
     for p in [parameters] if isinstance(parameters, Tensor) else parameters:
@@ -86,11 +90,13 @@ def clip_grad_value_(parameters: Iterable[Tensor] | Tensor, clip_value: float) -
             set_value(p.grad, maximum(minimum(g, clip_value), -clip_value))
 
 
+@public
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """All elements one after the other."""
     return concat([p.reshape(-1) for p in parameters])
 
 
+@public
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Takes the values of parameters from what parameters_to_vector() gave."""
     each = list(parameters)

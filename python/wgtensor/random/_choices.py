@@ -16,6 +16,7 @@ from wgtensor._functions import Shape
 from wgtensor._generated import log, minimum, nextafter
 from wgtensor._indexing import take
 from wgtensor._manipulation import axis_of, stack
+from wgtensor._naming import public
 from wgtensor._reductions import cumulative_sum
 from wgtensor._searching import searchsorted
 from wgtensor._sorting import argsort
@@ -23,6 +24,7 @@ from wgtensor.random._distributions import _dims, bits, gumbel, randint, uniform
 from wgtensor.random._generator import Generator
 
 
+@public
 def randperm(
     n: int, *, dtype: Any = None, device: DeviceLike = None, generator: Generator | None = None
 ) -> Tensor:
@@ -35,6 +37,7 @@ def randperm(
     return argsort(keys)._astype(d)
 
 
+@public
 def permutation(
     x: int | ArrayLike,
     axis: int = 0,
@@ -51,6 +54,7 @@ def permutation(
     return take(t, order, axis=a)
 
 
+@public
 def shuffle(x: Tensor, axis: int = 0, *, generator: Generator | None = None) -> None:
     """Puts the slices of x along an axis in an order by lot, in place."""
     if not isinstance(x, Tensor):
@@ -58,6 +62,7 @@ def shuffle(x: Tensor, axis: int = 0, *, generator: Generator | None = None) -> 
     x[...] = permutation(x, axis, generator=generator)
 
 
+@public
 def choice(
     a: int | ArrayLike,
     shape: Shape | None = None,
@@ -95,6 +100,7 @@ def choice(
     return drawn if t is None else take(t, drawn, axis=axis_of("choice", axis, t.ndim))
 
 
+@public
 def multinomial(
     p: ArrayLike, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:

@@ -15,6 +15,7 @@ from wgtensor._core import DTypeError, Tensor
 from wgtensor._dtypes import DType, float32, get_default_dtype, int32, to_dtype, uint32, uint64
 from wgtensor._functions import Shape, broadcast_shapes
 from wgtensor._generated import erfinv, log
+from wgtensor._naming import public
 from wgtensor.random._generator import Generator, generator_of
 
 #: a number, or a tensor that broadcasts to the result
@@ -87,6 +88,7 @@ def _drawn_and_moved(
     return result._astype(d)
 
 
+@public
 def uniform(
     shape: Shape | None = None,
     low: Parameter = 0.0,
@@ -111,6 +113,7 @@ def uniform(
     return leaf(made, requires_grad)
 
 
+@public
 def normal(
     shape: Shape | None = None,
     mean: Parameter = 0.0,
@@ -132,6 +135,7 @@ def normal(
     return leaf(made, requires_grad)
 
 
+@public
 def exponential(
     shape: Shape | None = None,
     scale: Parameter = 1.0,
@@ -150,6 +154,7 @@ def exponential(
     return leaf(made, requires_grad)
 
 
+@public
 def gumbel(
     shape: Shape | None = None,
     loc: Parameter = 0.0,
@@ -176,6 +181,7 @@ def gumbel(
     return leaf(made, requires_grad)
 
 
+@public
 def truncated_normal(
     shape: Shape = (),
     mean: float = 0.0,
@@ -207,6 +213,7 @@ def truncated_normal(
     return leaf(made, requires_grad)
 
 
+@public
 def bernoulli(
     p: Parameter = 0.5,
     shape: Shape | None = None,
@@ -244,6 +251,7 @@ def coin(
     return words < 0 if limit == 0 else words <= limit - 1
 
 
+@public
 def randint(
     low: int,
     high: int | Shape | None = None,
@@ -284,6 +292,7 @@ def randint(
     return t if first == 0 else t + first
 
 
+@public
 def rand(
     *shape: int | Sequence[int],
     dtype: Any = None,
@@ -296,6 +305,7 @@ def rand(
     return leaf(made, requires_grad)
 
 
+@public
 def randn(
     *shape: int | Sequence[int],
     dtype: Any = None,
@@ -312,18 +322,21 @@ def _sizes(op: str, shape: tuple[Any, ...]) -> tuple[int, ...]:
     return _dims(op, shape[0] if len(shape) == 1 else shape)
 
 
+@public
 def rand_like(x: ArrayLike, /, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
     """uniform() in [0, 1) with the shape, dtype and device of `x`."""
     t = as_tensor("rand_like", x)
     return uniform(t.shape, dtype=dtype or t.dtype, device=t.device, generator=generator)
 
 
+@public
 def randn_like(x: ArrayLike, /, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
     """normal() with the shape, dtype and device of `x`."""
     t = as_tensor("randn_like", x)
     return normal(t.shape, dtype=dtype or t.dtype, device=t.device, generator=generator)
 
 
+@public
 def bits(
     shape: Shape = (), *, device: DeviceLike = None, generator: Generator | None = None
 ) -> Tensor:

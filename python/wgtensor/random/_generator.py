@@ -8,6 +8,7 @@ import threading
 from typing import Any
 
 from wgtensor import _core
+from wgtensor._naming import public
 
 _WORDS = 2**64
 
@@ -88,21 +89,25 @@ def generator_of(op: str, generator: Any) -> Generator:
     return generator
 
 
+@public
 def manual_seed(seed: int) -> Generator:
     """Begins the default generator's sequence anew, by `seed`. Returns the generator."""
     return default_generator.manual_seed(seed)
 
 
+@public
 def initial_seed() -> int:
     """The default generator's seed."""
     return default_generator.initial_seed()
 
 
+@public
 def get_state() -> dict[str, int]:
     """The default generator's state."""
     return default_generator.get_state()
 
 
+@public
 def set_state(state: dict[str, int]) -> None:
     """Sets the default generator's state to what get_state() gave."""
     default_generator.set_state(state)
