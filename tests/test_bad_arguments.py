@@ -53,10 +53,17 @@ BAD = [
     *((1.5, 2), [[1], [2, 3]], 2**70, True, float("nan"), slice(1)),
 ]
 # Those that wait, change the process, or do as many things as they are told to.
-LEFT_OUT = {"array_split", "split", "set_default_device", "synchronize", "set_default_dtype"}
+LEFT_OUT = {
+    "array_split",
+    "split",
+    "set_default_device",
+    "synchronize",
+    "set_default_dtype",
+    "set_memory_limit",
+}
 NOT_METHODS = {"destroy", "recover", "create_async"}
 # The parts of an argument that have names of their own in errors.
-PARTS = {"dtype", "device", "bool", "requires_grad"}
+PARTS = {"dtype", "index", "device", "bool", "requires_grad"}
 # Functions that call their argument, whose errors are its own.
 CALLERS = {"checkpoint", "jvp", "vjp", "grad", "jit", "value_and_grad"}
 
