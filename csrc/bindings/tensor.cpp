@@ -109,6 +109,25 @@ void init_views(py::class_<Tensor>& t) {
       },
       py::arg("other"), "Moves the handle to another value.");
   t.def(
+      "_is_lost",
+      [](Tensor s) {
+        return unlocked([&] {
+          rt::Lock l = s.engine().lock();
+          return s.engine().is_lost(*s.node());
+        });
+      },
+      "Whether its value went with a device that was lost.");
+  t.def(
+      "_revive",
+      [](Tensor& s, const Tensor& value) {
+        bool leaf = !s.variable() || s.variable()->is_leaf();
+        if (leaf)
+          s.move_to(value.node());
+        else
+          s = value.detached();
+      },
+      py::arg("value"), "Another value, whatever the tape says; a result becomes a plain value.");
+  t.def(
       "_become",
       [](Tensor& s, const Tensor& value, const std::string& op) {
         move_handle(op.c_str(), s, [&](const Tensor&) { return value; });

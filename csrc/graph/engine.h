@@ -109,6 +109,8 @@ class Engine {
   void settle(Node& n);
   /// The same, raising nothing. [lock]
   void resolve(Node& n);
+  /// Whether the value went with a device, or could not be computed before that was lost. [lock]
+  bool is_lost(Node& n);
 
   /// Computes every root and `targets`. Work is recorded and submitted, not waited for. What fails
   /// holds its error from then on, and nothing else does; raises the error of a target, and

@@ -1,4 +1,4 @@
-// Engine: moments in the device's stream, to be asked and waited for.
+// Engine: moments in the device's stream, to be asked and waited for; what went with a device.
 #include "graph/engine.h"
 
 namespace wgt::graph {
@@ -23,6 +23,13 @@ bool Engine::wait(const Moment& m, std::optional<double> seconds) {
   if (rt::must_stop()) [[unlikely]]
     rt::stop(l);
   return m.device->wait(m.submission, seconds, l);
+}
+
+bool Engine::is_lost(Node& n) {
+  resolve(n);
+  if (device().lost()) return true;
+  if (n.kind == NodeKind::failed) return n.error->kind == ErrorKind::device_lost;
+  return n.kind == NodeKind::leaf && n.buffer && n.buffer->device != &device();
 }
 
 }  // namespace wgt::graph

@@ -181,6 +181,11 @@ from wgtensor._memory import (  # noqa: E402
 from wgtensor._pad import (  # noqa: E402
     pad,
 )
+from wgtensor._persist import (  # noqa: E402
+    Persisted,
+    persist,
+)
+from wgtensor._persist import install as _install_recovery  # noqa: E402
 from wgtensor._products import (  # noqa: E402
     cross,
     dot,
@@ -263,6 +268,8 @@ from wgtensor.autograd import (  # noqa: E402
     set_grad_enabled,
 )
 
+_install_recovery()
+
 __version__ = _core.__version__
 newaxis = None
 
@@ -286,6 +293,7 @@ __all__ = [
     "Event",
     "InvalidWorkgroupSizeError",
     "OutOfMemoryError",
+    "Persisted",
     "ShaderError",
     "ShapeError",
     "Tensor",
@@ -407,6 +415,7 @@ __all__ = [
     "partition",
     "percentile",
     "permute_dims",
+    "persist",
     "pi",
     "prod",
     "quantile",

@@ -16,7 +16,7 @@ _ICD_FOLDERS = (
     "~/.local/share/vulkan/icd.d",
 )
 _VENDORS = {"0x10de": "nvidia", "0x1002": "amd", "0x8086": "intel"}
-_NAMES = {"nvidia": "NVIDIA", "amd": "AMD", "intel": "Intel"}
+NAMES = {"nvidia": "NVIDIA", "amd": "AMD", "intel": "Intel"}
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class _Manager:
         return f"{self.install} {' '.join(dict.fromkeys(packages))}"
 
 
-_MANAGERS = {
+MANAGERS = {
     "apt-get": _Manager(
         "Debian, Ubuntu",
         "apt-get install",
@@ -118,11 +118,11 @@ def _linux() -> list[str]:
     nodes = sorted(Path("/dev/dri").glob("renderD*"))
     if nodes and not any(os.access(node, os.R_OK | os.W_OK) for node in nodes):
         lines.append(f"{nodes[0]} is not yours to open: add your user to the group 'render'.")
-    card = ", ".join(_NAMES[v] for v in sorted(cards))
+    card = ", ".join(NAMES[v] for v in sorted(cards))
     lines.append(f"Graphics cards: {card}. Install:" if card else "No graphics card seen. Install:")
-    present = [name for name in _MANAGERS if shutil.which(name)] or list(_MANAGERS)
+    present = [name for name in MANAGERS if shutil.which(name)] or list(MANAGERS)
     for name in present:
-        manager = _MANAGERS[name]
+        manager = MANAGERS[name]
         lines.append(f"    {manager.command(loader, cards)}    # {manager.systems}")
     if not cards:
         lines.append("These packages hold a software driver (llvmpipe) that runs on any CPU.")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import wgtensor as wt
-from wgtensor import _advice, _core
+from wgtensor import _advice, _core, _doctor
 
 _BYTES = {"max_buffer", "max_binding", "max_workgroup_memory", "max_immediates"}
 _LIMITS = {
@@ -93,5 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=_versions())
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("info", help="versions, adapters, limits, features; what is missing")
-    parser.parse_args(argv)
+    commands.add_parser("doctor", help="why an adapter is missing, and what helps")
+    if parser.parse_args(argv).command == "doctor":
+        return _doctor.doctor()
     return info()

@@ -20,7 +20,7 @@ using namespace wgt::rt;
 namespace {
 
 struct Control {  // as in tests/vulkan_layer/inject.c
-  std::atomic<int32_t> lost_after, oom_after, oom_times, losses, ooms, calls, allocations, unused;
+  std::atomic<int32_t> lost_after, oom_after, oom_times, losses, ooms, calls, allocations, hung;
   std::atomic<int64_t> oom_min_bytes;
 };
 

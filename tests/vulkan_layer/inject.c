@@ -1,4 +1,4 @@
-// A Vulkan layer that makes calls fail on request: device loss and lack of memory.
+// A Vulkan layer that makes calls fail on request: device loss, lack of memory, a GPU that hangs.
 // WGT_INJECT_FILE names a file with one `struct control`, mapped by the test and by this layer.
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@ struct control {
   _Atomic int32_t ooms;
   _Atomic int32_t calls;  // submits and waits seen
   _Atomic int32_t allocations;
-  int32_t unused;
+  _Atomic int32_t hung;           // not 0: nothing that is submitted ever ends
   _Atomic int64_t oom_min_bytes;  // smaller allocations neither count nor fail
 };
 
@@ -101,13 +101,37 @@ static int is_lost(struct device* d) {
 LOSABLE(vkQueueSubmit, (VkQueue h, uint32_t n, const VkSubmitInfo* s, VkFence f), (h, n, s, f))
 LOSABLE(vkQueueSubmit2, (VkQueue h, uint32_t n, const VkSubmitInfo2* s, VkFence f), (h, n, s, f))
 LOSABLE(vkQueueSubmit2KHR, (VkQueue h, uint32_t n, const VkSubmitInfo2* s, VkFence f), (h, n, s, f))
-LOSABLE(vkWaitForFences, (VkDevice h, uint32_t n, const VkFence* f, VkBool32 all, uint64_t t),
-        (h, n, f, all, t))
-LOSABLE(vkWaitSemaphores, (VkDevice h, const VkSemaphoreWaitInfo* w, uint64_t t), (h, w, t))
-LOSABLE(vkWaitSemaphoresKHR, (VkDevice h, const VkSemaphoreWaitInfo* w, uint64_t t), (h, w, t))
-LOSABLE(vkGetFenceStatus, (VkDevice h, VkFence f), (h, f))
-LOSABLE(vkGetSemaphoreCounterValue, (VkDevice h, VkSemaphore s, uint64_t* v), (h, s, v))
-LOSABLE(vkGetSemaphoreCounterValueKHR, (VkDevice h, VkSemaphore s, uint64_t* v), (h, s, v))
+
+// The same for what asks about work: of a GPU that hangs it never says that something ended.
+#define HANGABLE(name, params, args, while_hung)               \
+  static VKAPI_ATTR VkResult VKAPI_CALL inject_##name params { \
+    struct device* d = device_of(h);                           \
+    if (is_lost(d)) return VK_ERROR_DEVICE_LOST;               \
+    if (is_hung()) return while_hung;                          \
+    return NEXT(d, name) args;                                 \
+  }
+
+static int is_hung(void) {
+  return control && atomic_load(&control->hung);
+}
+
+// A counter that says that not even the first submission is done.
+static VkResult nothing_done(uint64_t* value) {
+  *value = 0;
+  return VK_SUCCESS;
+}
+
+HANGABLE(vkWaitForFences, (VkDevice h, uint32_t n, const VkFence* f, VkBool32 all, uint64_t t),
+         (h, n, f, all, t), VK_TIMEOUT)
+HANGABLE(vkWaitSemaphores, (VkDevice h, const VkSemaphoreWaitInfo* w, uint64_t t), (h, w, t),
+         VK_TIMEOUT)
+HANGABLE(vkWaitSemaphoresKHR, (VkDevice h, const VkSemaphoreWaitInfo* w, uint64_t t), (h, w, t),
+         VK_TIMEOUT)
+HANGABLE(vkGetFenceStatus, (VkDevice h, VkFence f), (h, f), VK_NOT_READY)
+HANGABLE(vkGetSemaphoreCounterValue, (VkDevice h, VkSemaphore s, uint64_t* v), (h, s, v),
+         nothing_done(v))
+HANGABLE(vkGetSemaphoreCounterValueKHR, (VkDevice h, VkSemaphore s, uint64_t* v), (h, s, v),
+         nothing_done(v))
 
 static VKAPI_ATTR VkResult VKAPI_CALL inject_vkAllocateMemory(VkDevice h,
                                                               const VkMemoryAllocateInfo* info,

@@ -36,7 +36,7 @@ FIELDS = (
     "ooms",
     "calls",
     "allocations",
-    "unused",
+    "hung",
 )
 MIN_BYTES_OFFSET = 4 * len(FIELDS)
 SIZE = MIN_BYTES_OFFSET + 8
@@ -111,11 +111,16 @@ class Injector:
         self._set("oom_times", times)
         self._set("oom_after", after)
 
+    def hang(self, on: bool = True) -> None:
+        """From now on nothing that is submitted ever ends; or it does again."""
+        self._set("hung", int(on))
+
     def disarm(self) -> None:
         """Nothing fails any more, but a device that is lost stays lost."""
         self._set("lost_after", -1)
         self._set("oom_after", -1)
         self._set("oom_times", 0)
+        self.hang(False)
 
     def reset(self) -> None:
         """Disarm and set every count to zero."""
