@@ -1,105 +1,150 @@
 // The accumulators of exact_sums.wgsl, and the base, as floats: each sum is rounded once, to the nearest, ties to even.
-// A lane takes a place: it adds up its COPIES of the limbs, SPACING places apart, makes digits of 36 bits of them,
-// turns them round if they are negative, and rounds what follows the first that is not zero. All of it is arithmetic of
-// integers, so that numbers which the processor's floats flush are kept.
+// A lane takes a place: it adds up COPIES of its limbs, SPACING places apart, makes digits without carries of them,
+// turns them round if they are negative, and rounds what follows the first bit. All of it is arithmetic of integers, so
+// that numbers which the processor's floats flush are kept.
 {{DECLARATIONS}}
 {{FUNCTIONS}}
+//% let WORDS = BITS / 4
 @compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>,
         @builtin(num_workgroups) nwg: vec3<u32>) {
   let place = (wid.z * nwg.x + wid.x) * 256u + lid.x;
   if (place >= {{PLACES}}) { return; }
-  let base = base_bits(place);
-  let size = base & 0x7fffffffu;
+  let start = {{RANGE}}[0];
+  let far = {{RANGE}}[1] == 0u;
+  let limbs = select({{RANGE}}[1], 8u, far);
 
   // The base in limbs.
+  let base = base_bits(place);
+  let size = base & 0x7fffffffu;
   let finite = size < 0x7f800000u;
-  let exponent = select(0u, max(size >> 23u, 1u) - 1u, finite);
-  let mantissa = select(0u, (size & 0x7fffffu) | select(0u, 0x800000u, size >= 0x800000u), finite);
-  let limb = exponent / 36u;
-  let shift = exponent - limb * 36u;
+  let counts = finite && size != 0u;
+  let position = select(0u, max(size >> 23u, 1u) - 1u - start, counts);
+  let mantissa = select(0u, (size & 0x7fffffu) | select(0u, 0x800000u, size >= 0x800000u), counts);
+  let limb = select(position / {{BITS}}u, position / 36u, far);
+  let shift = select(position % {{BITS}}u, position % 36u, far);
   let up = shift & 31u;
-  let over = (mantissa >> 1u) >> (31u - up);
   let base_low = select(mantissa << up, 0u, shift >= 32u);
-  let base_high = select(over, mantissa << up, shift >= 32u);
+  let base_high = select((mantissa >> 1u) >> (31u - up), mantissa << up, shift >= 32u);
+  let own = vec2<u32>(base_low, select(base_high, base_high & 15u, far));
+  let next = vec2<u32>(select(0u, base_high >> 4u, far), 0u);
   let turn = select(0u, 0xffffffffu, base != size);
   // 0 - x is ~x + 1: what carries into the upper half is that x is 0.
 //% for i in 0..8
-  let b{{i}} = select(vec2<u32>(0u), vec2<u32>(base_low, base_high & 15u), limb == {{i}}u) +
-               select(vec2<u32>(0u), vec2<u32>(base_high >> 4u, 0u), limb + 1u == {{i}}u);
+  let b{{i}} = select(vec2<u32>(0u), own, limb == {{i}}u) + select(vec2<u32>(0u), next, limb + 1u == {{i}}u);
   var low{{i}} = (b{{i}}.x ^ turn) - turn;
   var high{{i}} = (b{{i}}.y ^ turn) + select(0u, turn & 1u, b{{i}}.x == 0u);
 //% end
-
-  var flags = select(select(select(2u, 4u, base != size), 1u, size > 0x7f800000u), 0u, finite);
   for (var c = 0u; c < {{COPIES}}u; c += 1u) {
-    let at = c * {{SPACING}} + place;
-//% for q in 0..4
-    let q{{q}} = {{LIMBS}}[at * 4u + {{q}}u];
-//% end
-//% for j in 0..8
-//% let i = (j + 2) % 8
-//% if j % 2 == 0
-    low{{i}} += q{{j / 2}}.x;
-    high{{i}} += q{{j / 2}}.y + select(0u, 1u, low{{i}} < q{{j / 2}}.x);
-//% else
-    low{{i}} += q{{j / 2}}.z;
-    high{{i}} += q{{j / 2}}.w + select(0u, 1u, low{{i}} < q{{j / 2}}.z);
-//% end
+    let at = (c * {{SPACING}} + place) * limbs * 2u;
+//% for i in 0..8
+    if ({{i}}u < limbs) {
+      let l = {{LIMBS}}[at + {{2 * i}}u];
+      low{{i}} += l;
+      high{{i}} += {{LIMBS}}[at + {{2 * i + 1}}u] + select(0u, 1u, low{{i}} < l);
+    }
 //% end
   }
-  flags |= ({{FLAGS}}[place >> 3u] >> ((place & 7u) * 4u)) & 15u;
 
-  // Digits of 36 bits, in two's complement.
-  var carry = 0;
-//% for i in 0..8
-  let t{{i}} = low{{i}} + bitcast<u32>(carry);
-  let u{{i}} = high{{i}} + bitcast<u32>(carry >> 31u) + select(0u, 1u, t{{i}} < low{{i}});
-  carry = bitcast<i32>(u{{i}}) >> 4u;
-//% end
-  let negative = carry < 0;
-  let ones = select(0u, 0xffffffffu, negative);
-  var one = ones & 1u;
-//% for i in 0..8
-  let x{{i}} = (t{{i}} ^ ones) + one;
-  let y{{i}} = ((u{{i}} ^ ones) & 15u) + select(0u, one, x{{i}} == 0u);
-  one = y{{i}} >> 4u;
-  let d{{i}} = vec2<u32>(x{{i}}, y{{i}} & 15u);
-//% end
-  let beyond = (bitcast<u32>(carry) ^ ones) + one;
-
-  // The first digit that is not zero, the one behind it, and whether anything follows those.
-  var first = d0;
-  var second = vec2<u32>(0u);
+  // Of the sum's size: 64 bits that begin with the first that is set or up to 31 before it, whether anything follows
+  // them, and the position of the first.
+  var upper = 0u;
+  var lower = 0u;
   var rest = 0u;
-  var weight = 0u;
+  var top = 0u;
+  var negative = false;
   var below = 0u;
-//% for i in 1..8
-  if ((d{{i}}.x | d{{i}}.y) != 0u) {
-    first = d{{i}};
-    second = d{{i - 1}};
-    rest = below;
-    weight = {{36 * i}}u;
-  }
-  below |= d{{i - 1}}.x | d{{i - 1}}.y;
+  if (far) {
+    // Digits of 36 bits.
+    var carry = 0;
+//% for i in 0..8
+    let t{{i}} = low{{i}} + bitcast<u32>(carry);
+    let u{{i}} = high{{i}} + bitcast<u32>(carry >> 31u) + select(0u, 1u, t{{i}} < low{{i}});
+    carry = bitcast<i32>(u{{i}}) >> 4u;
 //% end
-  // 64 bits of them, the first one set.
-  let upper = (first.y << 28u) | (first.x >> 4u);
-  let lower = (first.x << 28u) | (second.y << 24u) | (second.x >> 8u);
+    negative = carry < 0;
+    let ones = select(0u, 0xffffffffu, negative);
+    var one = ones & 1u;
+//% for i in 0..8
+    let x{{i}} = (t{{i}} ^ ones) + one;
+    let y{{i}} = ((u{{i}} ^ ones) & 15u) + select(0u, one, x{{i}} == 0u);
+    one = y{{i}} >> 4u;
+    let d{{i}} = vec2<u32>(x{{i}}, y{{i}} & 15u);
+    if ((d{{i}}.x | d{{i}}.y) != 0u) {
+      upper = (d{{i}}.y << 28u) | (d{{i}}.x >> 4u);
+      lower = d{{i}}.x << 28u;
+//% if i > 0
+      lower |= (d{{i - 1}}.y << 24u) | (d{{i - 1}}.x >> 8u);
+      rest = below | (d{{i - 1}}.x & 255u);
+//% end
+      top = {{36 * i + 35}}u;
+    }
+//% if i > 0
+    below |= d{{i - 1}}.x | d{{i - 1}}.y;
+//% end
+//% end
+    // Beyond all floats.
+    if ((bitcast<u32>(carry) ^ ones) + one != 0u) {
+      upper = 0x80000000u;
+      top = 400u;
+    }
+  } else {
+    // Digits of BITS bits, as words.
+    var carry = vec2<u32>(0u);
+//% for i in 0..8
+    let t{{i}} = low{{i}} + carry.x;
+    let u{{i}} = high{{i}} + carry.y + select(0u, 1u, t{{i}} < low{{i}});
+    carry = vec2<u32>((t{{i}} >> {{BITS}}u) | (u{{i}} << {{32 - BITS}}u),
+                      bitcast<u32>(bitcast<i32>(u{{i}}) >> {{BITS}}u));
+//% end
+    negative = carry.y >= 0x80000000u;
+    let ones = select(0u, 0xffffffffu, negative);
+    var one = ones & 1u;
+//% for k in 0..WORDS + 2
+//% if k < WORDS
+//% if BITS == 16
+    let w{{k}} = (t{{2 * k}} & 0xffffu) | (t{{2 * k + 1}} << 16u);
+//% else
+    let w{{k}} = (t{{4 * k}} & 255u) | ((t{{4 * k + 1}} & 255u) << 8u) |
+                 ((t{{4 * k + 2}} & 255u) << 16u) | (t{{4 * k + 3}} << 24u);
+//% end
+//% elif k == WORDS
+    let w{{k}} = carry.x;
+//% else
+    let w{{k}} = carry.y;
+//% end
+    let d{{k}} = (w{{k}} ^ ones) + one;
+    one = select(0u, one, d{{k}} == 0u);
+    if (d{{k}} != 0u) {
+      upper = d{{k}};
+//% if k > 0
+      lower = d{{k - 1}};
+      rest = below;
+//% end
+      top = start + {{32 * k + 31}}u;
+    }
+//% if k > 0
+    below |= d{{k - 1}};
+//% end
+//% end
+  }
+
   let zeros = select(countLeadingZeros(lower) + 32u, countLeadingZeros(upper), upper != 0u);
   let by = zeros & 31u;
   let left = (lower >> 1u) >> (31u - by);
-  let top = select((upper << by) | left, lower << by, zeros >= 32u);
-  let tail = select(lower << by, 0u, zeros >= 32u) | (second.x & 255u) | rest;
-  let odd = (top >> 8u) & 1u;
-  let half = top & 255u;
-  let above = half > 128u || (half == 128u && (tail | odd) != 0u);
-  let number = ((weight + 12u - zeros) << 23u) + (top >> 8u) + select(0u, 1u, above);
+  let begins = select((upper << by) | left, lower << by, zeros >= 32u);
+  let follows = select(lower << by, 0u, zeros >= 32u) | rest;
+  let exponent = top - zeros;
+  let half = begins & 255u;
+  let above = half > 128u || (half == 128u && (follows | ((begins >> 8u) & 1u)) != 0u);
+  let number = ((exponent - 23u) << 23u) + (begins >> 8u) + select(0u, 1u, above);
   // Below 2^24 the integer is its own pattern of bits.
-  let small = weight == 0u && first.y == 0u && first.x < 0x1000000u;
-  let large = beyond != 0u || number > 0x7f800000u;
-  var bits = select(select(number, 0x7f800000u, large), first.x, small && beyond == 0u);
-  bits |= select(0u, 0x80000000u, negative);
+  let small = begins >> (31u - min(exponent, 31u));
+  let large = exponent > 276u || number > 0x7f800000u;
+  var bits = select(select(number, 0x7f800000u, large), small, exponent < 24u);
+  bits = select(0u, bits | select(0u, 0x80000000u, negative), (upper | lower) != 0u);
+  var flags = select(select(select(2u, 4u, base != size), 1u, size > 0x7f800000u), 0u, finite);
+  flags |= ({{FLAGS}}[place >> 3u] >> ((place & 7u) * 4u)) & 15u;
   if (bits == 0u && base == 0x80000000u && (flags & 8u) == 0u) { bits = base; }
   bits = select(bits, 0x7f800000u, (flags & 2u) != 0u);
   bits = select(bits, 0xff800000u, (flags & 4u) != 0u);

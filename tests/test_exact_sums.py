@@ -229,3 +229,19 @@ def test_places_that_are_none(device: wt.Device) -> None:
     with pytest.raises(IndexError, match=r"\[add.at\] index (3|-4) is"):
         t.numpy()
     assert t.tolist() == [8, 5, 9]
+
+
+@pytest.mark.parametrize("n", [2**24 - 1, 2**24])
+def test_as_many_as_limbs_take(n: int) -> None:
+    """One place has them all, each as large as a limb takes."""
+    with setting(kernels="gpu"):
+        device = wt.Device()
+        device.synchronize()
+    number = np.float32(2**24 - 1) * np.float32(2**15)
+    for sign in (1, -1):
+        base = of(device, np.array([sign, 0, 3], np.float32))
+        sums = wt.index_add(
+            base, 0, wt.zeros(n, dtype="int32", device=device), np.float32(sign) * number
+        )
+        expected = rounded((sign * n * int(number) + sign) << 149)
+        assert sums.tolist() == [np.float32(expected), 0, 3]

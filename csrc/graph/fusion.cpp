@@ -265,7 +265,7 @@ class Fuser {
     int anchor = out_.groups[static_cast<size_t>(gi)].anchor;
     if (anchor < 0) anchor = id;
     if (node(anchor).kind == NodeKind::sort) return 5;
-    if (node(anchor).kind == NodeKind::segments) return 2;  // partial results and their rows
+    if (node(anchor).kind == NodeKind::segments) return 3;  // what its kernels hand on
     if (node(anchor).kind != NodeKind::matmul) return 0;
     const auto& operands = flush_node(anchor).operands;
     int a = operands[0].value, b = operands[1].value;

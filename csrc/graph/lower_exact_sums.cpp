@@ -10,12 +10,14 @@ namespace wgt::graph {
 
 namespace {
 
-constexpr int64_t kBytes = 64;             // of an accumulator
+constexpr int64_t kBytes = 64;             // of an accumulator, at most
 constexpr int64_t kMostNumbers = 1 << 27;  // that it takes
 constexpr int64_t kSpread = 1 << 16;       // accumulators that keep lanes from waiting
 constexpr int64_t kMostCopies = 1024;      // of one place
 constexpr int64_t kGroup = 32;             // copies that a lane adds up
 constexpr int64_t kTurns = 4;              // numbers that a lane enters
+constexpr int64_t kRangeGroups = 1024;     // workgroups that look for positions
+constexpr int64_t kSoftwareTurns = 16384;  // llvmpipe ends loops after 65,535 turns
 
 class ExactSumsLowering {
  public:
@@ -31,22 +33,32 @@ class ExactSumsLowering {
         elements_(node_->shape[1]),
         software_(c.device.software_kernels()),
         limbs_(c.scratch()),
-        flags_(c.scratch()) {
+        flags_(c.scratch()),
+        range_(c.scratch()) {
     int64_t numbers = numel(node_->inputs[1]->shape);
+    bits_ = numbers < 1 << 24 ? 16 : 8;
     while (!software_ && copies_ < kMostCopies && copies_ * places_ < kSpread &&
            copies_ * places_ * 8 < numbers)
       copies_ *= 2;
   }
 
   void run() {
+    std::vector<Part> all = parts();
+    for (const Part& part : all) groups_ += groups_of(part);
+    int64_t group = 0;
+    for (const Part& part : all) {
+      find_range(part, group);
+      group += groups_of(part);
+    }
+    choose_limbs();
     clear();
-    for (const Part& part : parts()) enter(part);
+    for (const Part& part : all) enter(part);
     int64_t spacing = places_, left = copies_;
     while (left > 4) {
-      int64_t group = std::min(left, kGroup);
-      add_up(left, group, spacing);
-      left /= group;
-      spacing *= group;
+      int64_t size = std::min(left, kGroup);
+      add_up(left, size, spacing);
+      left /= size;
+      spacing *= size;
     }
     finish(left, spacing);
   }
@@ -54,19 +66,15 @@ class ExactSumsLowering {
  private:
   int64_t accumulators() const { return copies_ * places_; }
   int64_t flag_words() const { return (places_ + 7) / 8; }
+  int64_t lanes() const { return software_ ? 8 : 256; }
+  int64_t numbers_in(const Part& part) const { return part[0].size() * elements_; }
 
-  void clear() {
-    KernelCode k(c_, gi_);
-    kernels::Vars vars;
-    vars.set("STAGE", int64_t{0});
-    vars.set("LIMBS", limbs(k, DType::uint32, true));
-    vars.set("FLAGS", flags(k));
-    vars.set("QUARTERS", k.params.add("quarters", word(accumulators() * 4)));
-    vars.set("FLAG_WORDS", k.params.add("flag_words", word(flag_words())));
-    Step step;
-    step.outputs = {{limbs_, static_cast<uint64_t>(accumulators() * kBytes), -1},
-                    {flags_, static_cast<uint64_t>(flag_words() * 4), -1}};
-    emit(k, step, "exact sums clear", "exact_sums.wgsl", vars, accumulators() * 4, 1024);
+  // Workgroups that find the positions of a part's numbers.
+  int64_t groups_of(const Part& part) const {
+    int64_t turn = 4 * lanes(), turns = (numbers_in(part) + turn - 1) / turn;
+    if (software_)
+      return std::max((turns + kSoftwareTurns - 1) / kSoftwareTurns, std::min<int64_t>(turns, 16));
+    return std::clamp<int64_t>(turns / 4, 1, kRangeGroups);
   }
 
   // Numbers are computed where they enter.
@@ -89,49 +97,76 @@ class ExactSumsLowering {
                         [&](const Part& p) { return n.in.widest(p); }));
   }
 
+  void find_range(const Part& part, int64_t group) {
+    Numbers n(*this);
+    KernelCode& k = n.k;
+    if (k.windowed) n.in.restrict_to(part);
+    kernels::Vars vars = staged(0);
+    vars.set("LANES", lanes());
+    vars.set("RANGE", range(k, true));
+    vars.set("FUNCTIONS", load(n) + base_bits(k));
+    vars.set("ELEMENTS", k.params.add("elements", word(elements_)));
+    vars.set("COUNT", k.params.add("count", word(numbers_in(part))));
+    vars.set("BASES", k.params.add("bases", word(group == 0 ? places_ : 0)));
+    vars.set("GROUP", k.params.add("group", word(group)));
+    Step step;
+    if (group == 0) step.outputs = {{range_, static_cast<uint64_t>(8 * (groups_ + 1)), -1}};
+    emit(k, step, "exact sums range", "exact_sums.wgsl", vars, groups_of(part), 1);
+  }
+
+  void choose_limbs() {
+    KernelCode k(c_, gi_);
+    kernels::Vars vars = staged(1);
+    vars.set("LANES", lanes());
+    vars.set("RANGE", range(k, true));
+    vars.set("GROUPS", k.params.add("groups", word(groups_)));
+    Step step;
+    emit(k, step, "exact sums limbs", "exact_sums.wgsl", vars, 1, 1);
+  }
+
+  void clear() {
+    KernelCode k(c_, gi_);
+    kernels::Vars vars = staged(2);
+    vars.set("LIMBS", limbs(k, DType::uint32, true));
+    vars.set("FLAGS", flags(k));
+    vars.set("RANGE", range(k));
+    vars.set("ACCUMULATORS", k.params.add("accumulators", word(accumulators())));
+    vars.set("FLAG_WORDS", k.params.add("flag_words", word(flag_words())));
+    Step step;
+    step.outputs = {{limbs_, static_cast<uint64_t>(accumulators() * kBytes), -1},
+                    {flags_, static_cast<uint64_t>(flag_words() * 4), -1}};
+    emit(k, step, "exact sums clear", "exact_sums.wgsl", vars, accumulators() * 4, 1024);
+  }
+
   void enter(const Part& part) {
     Numbers n(*this);
     KernelCode& k = n.k;
     if (k.windowed) n.in.restrict_to(part);
-    n.in.set_width(1, 1);
-    n.in.begin();
-    std::string value = n.in.emit(values_.value, values_.layout);
-    std::string functions =
-        "fn load(r: u32, o: u32) -> f32 {\n" + n.in.take_body() + "  return " + value + ";\n}\n";
-    n.in.begin();
-    std::string row = n.in.emit(rows_.value, rows_.layout);
-    functions += "fn segment_of(r: u32, o: u32) -> u32 {\n" + n.in.take_body() + "  return " + row +
-                 ";\n}\n";
     bool wide = c_.device.features().int64_atomics;
-    int64_t lanes = software_ ? 1 : 2, turns = software_ ? 1 : kTurns;
-    kernels::Vars vars;
-    vars.set("STAGE", int64_t{1});
+    int64_t turns = software_ ? 1 : kTurns;
+    kernels::Vars vars = staged(3);
     vars.set("WIDE", int64_t{wide});
-    vars.set("PARTS", lanes);
     vars.set("TURNS", turns);
     vars.set("COPIES", copies_);
     vars.set("LIMBS", limbs(k, wide ? DType::uint64 : DType::uint32, false, true));
     vars.set("FLAGS", flags(k, true));
-    int base = k.bind_slice(base_, rt::Access::read, {0, places_ - 1});
-    functions += "fn base_bits(place: u32) -> u32 {\n  return bitcast<u32>(" +
-                 KernelCode::name_of(base) + "[place]);\n}\n";
-    vars.set("FUNCTIONS", functions);
+    vars.set("RANGE", range(k));
+    vars.set("FUNCTIONS", load(n) + segment_of(n) + base_bits(k));
     vars.set("PLACES", k.params.add("places", word(places_)));
     vars.set("ELEMENTS", k.params.add("elements", word(elements_)));
     vars.set("ROWS", k.params.add("rows", word(places_ / elements_)));
-    int64_t count = part[0].size() * elements_;
-    vars.set("COUNT", k.params.add("count", word(count)));
+    vars.set("COUNT", k.params.add("count", word(numbers_in(part))));
     Step step;
-    emit(k, step, "exact sums", "exact_sums.wgsl", vars, count, 256 / lanes * turns);
+    emit(k, step, "exact sums", "exact_sums.wgsl", vars, numbers_in(part), 256 * turns);
   }
 
   void add_up(int64_t copies, int64_t group, int64_t spacing) {
     KernelCode k(c_, gi_);
-    kernels::Vars vars;
-    vars.set("STAGE", int64_t{2});
+    kernels::Vars vars = staged(4);
     vars.set("COPIES", copies);
     vars.set("GROUP", group);
     vars.set("LIMBS", limbs(k, DType::uint32, false));
+    vars.set("RANGE", range(k));
     vars.set("PLACES", k.params.add("places", word(places_)));
     vars.set("SPACING", k.params.add("spacing", word(spacing)));
     Step step;
@@ -141,21 +176,17 @@ class ExactSumsLowering {
   // The result may take over the base's buffer: a lane reads its own place alone.
   void finish(int64_t copies, int64_t spacing) {
     KernelCode k(c_, gi_);
-    kernels::Vars vars;
+    kernels::Vars vars = staged(5);
     k.scratch_types = {{id_, DType::uint32}, {base_, DType::uint32}};
     StepOutput out = step_output(c_.g, id_);
     if (c_.dies(gi_, base_) && fits_buffer(c_.g, base_, id_)) out.in_place = base_;
-    int result, base;
     Reach all{0, places_ - 1};
-    if (out.in_place >= 0) {
-      result = base = k.bind_window(id_, rt::Access::read_write, all);
-    } else {
-      result = k.bind_window(id_, rt::Access::read_write, all);
-      base = k.bind_window(base_, rt::Access::read, all);
-    }
+    int result = k.bind_window(id_, rt::Access::read_write, all);
+    int base = out.in_place >= 0 ? result : k.bind_window(base_, rt::Access::read, all);
     vars.set("COPIES", copies);
-    vars.set("LIMBS", limbs(k, DType::uint32, true));
+    vars.set("LIMBS", limbs(k, DType::uint32, false));
     vars.set("FLAGS", flags(k));
+    vars.set("RANGE", range(k));
     vars.set("FUNCTIONS", "fn base_bits(place: u32) -> u32 {\n  return " +
                               KernelCode::name_of(base) + "[place];\n}\n");
     vars.set("RESULT", KernelCode::name_of(result));
@@ -163,8 +194,36 @@ class ExactSumsLowering {
     vars.set("SPACING", k.params.add("spacing", word(spacing)));
     Step step;
     step.outputs = {out};
-    step.dies = {limbs_, flags_};
+    step.dies = {limbs_, flags_, range_};
     emit(k, step, "exact sums round", "exact_round.wgsl", vars, places_, 256);
+  }
+
+  kernels::Vars staged(int64_t stage) const {
+    kernels::Vars vars;
+    vars.set("STAGE", stage);
+    vars.set("BITS", bits_);
+    return vars;
+  }
+
+  std::string load(Numbers& n) const {
+    n.in.set_width(1, 1);
+    n.in.begin();
+    std::string value = n.in.emit(values_.value, values_.layout);
+    return "fn load(r: u32, o: u32) -> f32 {\n" + n.in.take_body() + "  return " + value + ";\n}\n";
+  }
+
+  std::string segment_of(Numbers& n) const {
+    n.in.begin();
+    std::string row = n.in.emit(rows_.value, rows_.layout);
+    return "fn segment_of(r: u32, o: u32) -> u32 {\n" + n.in.take_body() + "  return " + row +
+           ";\n}\n";
+  }
+
+  // In a binding of its own: the numbers may be made of the base.
+  std::string base_bits(KernelCode& k) const {
+    int b = k.bind_slice(base_, rt::Access::read, {0, places_ - 1});
+    return "fn base_bits(place: u32) -> u32 {\n  return bitcast<u32>(" + KernelCode::name_of(b) +
+           "[place]);\n}\n";
   }
 
   static uint32_t word(int64_t n) { return static_cast<uint32_t>(n); }
@@ -185,6 +244,12 @@ class ExactSumsLowering {
     return KernelCode::name_of(b);
   }
 
+  std::string range(KernelCode& k, bool write = false) const {
+    k.scratch_types.push_back({range_, DType::uint32});
+    rt::Access access = write ? rt::Access::read_write : rt::Access::read;
+    return KernelCode::name_of(k.bind_window(range_, access, {0, 2 * groups_ + 1}));
+  }
+
   void emit(KernelCode& k, Step& step, const char* label, const char* shader, kernels::Vars& vars,
             int64_t lanes, int64_t per_group) {
     if (!vars.find("FUNCTIONS")) vars.set("FUNCTIONS", std::string());
@@ -201,9 +266,9 @@ class ExactSumsLowering {
   Node* node_;
   int base_;
   Operand values_, rows_;
-  int64_t places_, elements_, copies_ = 1;
+  int64_t places_, elements_, copies_ = 1, groups_ = 0, bits_ = 16;
   bool software_;
-  int limbs_, flags_;
+  int limbs_, flags_, range_;
 };
 
 }  // namespace
