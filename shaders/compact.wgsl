@@ -34,6 +34,9 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) n
 }
 //% else
 var<workgroup> so_sums: array<u32, 512>;
+//% if COMPACT
+var<workgroup> co_places: array<u32, 2048>;
+//% end
 //% include sort_sums.wgsl
 
 @compute @workgroup_size(256, 1, 1)
@@ -60,21 +63,33 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   workgroupBarrier();
 //% end
 //% if COMPACT
-  if (live) {
-    let r = start;
-    var place = 0u;
-    var rank = rank_of(block);
-//% for g in 0..4
-    place = rank + ((before{{g / 2}} >> {{g % 2 * 16}}u) & 0xffffu);
-    rank += (all{{g / 2}} >> {{g % 2 * 16}}u) & 0xffffu;
+  // Places of half a block, first side by side, so that neighbours write neighbours.
+  var rank = 0u;
+  if (live) { rank = rank_of(block); }
+  var place = 0u;
+//% for h in 0..2
+  let low{{h}} = all{{h}} & 0xffffu;
+  let found{{h}} = low{{h}} + (all{{h}} >> 16u);
+//% for g in 0..2
+//% if g == 0
+  place = before{{h}} & 0xffffu;
+//% else
+  place = low{{h}} + (before{{h}} >> 16u);
+//% end
 //% for j in 0..4
-    if ((t{{g}} & (1u << {{j}}u)) != 0u) {
-      keep(place, r + {{g * 1024 + j}}u);
-      place += 1u;
-    }
-//% end
-//% end
+  if ((t{{2 * h + g}} & (1u << {{j}}u)) != 0u) {
+    co_places[place] = start + {{2048 * h + 1024 * g + j}}u;
+    place += 1u;
   }
+//% end
+//% end
+  workgroupBarrier();
+  for (var i = lane; i < found{{h}}; i += 256u) { keep(rank + i, co_places[i]); }
+  rank += found{{h}};
+//% if h == 0
+  workgroupBarrier();
+//% end
+//% end
 //% else
   let total = all0 + all1;
   if (live && lane == 0u) { keep(block, (total & 0xffffu) + (total >> 16u)); }

@@ -1,5 +1,6 @@
 // Inclusive scan along rows: TR lanes to a row, TO rows to a workgroup. A tile is TR times 4 steps of RW elements: each
-// lane scans its own, then the lanes' totals are scanned (Kogge and Stone), then what came before is added.
+// lane scans its own, then the lanes' totals are scanned (Kogge and Stone), then what came before is added. STRIPS: by
+// subgroups, where a workgroup has one row.
 // Long rows take three kernels. STAGE 1: the total of each chunk. STAGE 0 then scans the totals, and STAGE 2 scans
 // the chunks from there; for other rows STAGE 0 is all there is.
 {{DECLARATIONS}}
@@ -11,6 +12,10 @@ var<workgroup> sc_part: array<{{S}}, {{2 * LANES}}>;
 
 @compute @workgroup_size({{LANES}}, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>,
+//% if STRIPS
+        @builtin(subgroup_id) subgroup: u32, @builtin(subgroup_size) subgroup_size: u32,
+        @builtin(subgroup_invocation_id) place: u32,
+//% end
         @builtin(num_workgroups) nwg: vec3<u32>) {
   let lane = lid.x % {{TR}}u;
   let o = (wid.z * nwg.x + wid.x) * {{TO}}u + lid.x / {{TR}}u;
@@ -22,12 +27,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   if (live) { far = before_chunk(o, wid.y); }
 //% end
   var base = 0u;
+//% if STRIPS
+  var half = 0u;
+//% end
   // Blocks of 64 tiles: errors of sums grow with the root of the number of tiles.
   loop {
     if (base >= mine) { break; }
     let stop = min(mine, base + {{64 * TR * 4 * RW}}u);
     var near = {{IDENTITY}};
     for (; base < stop; base += {{TR * 4 * RW}}u) {
+//% if STRIPS
+//% include scan_strips.wgsl
+//% else
 //% if STAGE == 1
       // Order does not count for a total: neighbours read neighbours.
       let r = base + lane * {{RW}}u;
@@ -90,6 +101,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
         emit(o, first + r + {{j}}u, {{COMBINE}}(before, p{{j}}));
 //% end
       }
+//% end
 //% end
 //% end
     }

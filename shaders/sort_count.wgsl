@@ -2,7 +2,8 @@
 {{DECLARATIONS}}
 {{FUNCTIONS}}
 //% include sort_keys.wgsl
-var<workgroup> so_counts: array<atomic<u32>, 256>;
+// Four counters for each digit: lanes that have the same one would wait for another.
+var<workgroup> so_counts: array<atomic<u32>, 1024>;
 
 @compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>,
@@ -14,7 +15,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let live = o < {{ROWS}};
   let start = tile * {{256 * K}}u;
   let mine = select(0u, min({{COUNT}} - start, {{256 * K}}u), live);
-  atomicStore(&so_counts[lane], 0u);
+//% for c in 0..4
+  atomicStore(&so_counts[{{c * 256}}u + lane], 0u);
+//% end
   workgroupBarrier();
   // All reads are on their way before the first is counted.
 //% for j in 0..K
@@ -24,8 +27,12 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   }
 //% end
 //% for j in 0..K
-  if ({{j * 256}}u + lane < mine) { atomicAdd(&so_counts[d{{j}}], 1u); }
+  if ({{j * 256}}u + lane < mine) { atomicAdd(&so_counts[d{{j}} * 4u + (lane & 3u)], 1u); }
 //% end
   workgroupBarrier();
-  if (live) { keep_count(o, lane, tile, atomicLoad(&so_counts[lane])); }
+  var count = 0u;
+//% for c in 0..4
+  count += atomicLoad(&so_counts[lane * 4u + {{c}}u]);
+//% end
+  if (live) { keep_count(o, lane, tile, count); }
 }

@@ -16,6 +16,7 @@ var<workgroup> so_sums: array<u32, 512>;
 //% if SCATTER
 var<workgroup> so_first: array<u32, 256>;
 var<workgroup> so_place: array<u32, 256>;
+var<workgroup> so_alike: u32;
 //% end
 
 fn padded(i: u32) -> u32 {
@@ -51,6 +52,24 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     p{{j}} = read_place(o, start + {{j * 256}}u + lane);
 //% end
   }
+//% end
+//% if SCATTER
+  // Bits that all of a row share move nothing.
+  if (lane == 0u) {
+    let share = live && digit_total(o, digit_of(w0, {{FIRST}}, 255u)) == {{COUNT}};
+    so_alike = select(0u, 1u, share);
+  }
+  if (workgroupUniformLoad(&so_alike) != 0u) {
+//% for j in 0..K
+    if ({{j * 256}}u + lane < mine) {
+//% if PLACES
+      write(o, start + {{j * 256}}u + lane, w{{j}}, p{{j}});
+//% else
+      write(o, start + {{j * 256}}u + lane, w{{j}}, 0u);
+//% end
+    }
+//% end
+  } else {
 //% end
   {
 //% for j in 0..K
@@ -129,6 +148,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
 //% else
     write(o, place, w{{j}}, 0u);
 //% end
+  }
+//% end
+//% if SCATTER
   }
 //% end
 }

@@ -263,3 +263,20 @@ def test_dispatches(rng: np.random.Generator) -> None:
     assert dispatches(lambda: wt.cumulative_max(x[0])) == 1
     assert dispatches(lambda: wt.cumulative_sum(x, axis=1, include_initial=True)) == 1
     assert dispatches(lambda: wt.cumulative_sum(wt.ones(2**20))) == 3
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint32"])
+@pytest.mark.parametrize("shape", [(2048,), (3, 4100), (150_000,), (2, 400_004)])
+def test_strips_of_subgroups(shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> None:
+    """Kernels for GPUs, of rows whose elements come four at a time: tiles and blocks of tiles."""
+    with setting(kernels="gpu"):
+        device = wt.Device()
+        device.synchronize()
+    a = rng.integers(0, 4, shape).astype(dtype)
+    for op in ("cumulative_sum", "cumulative_max", "cumulative_min"):
+        t = wt.asarray(a, device=device)
+        e = UFUNCS[op].accumulate(a, axis=-1, dtype=a.dtype)
+        np.testing.assert_array_equal(getattr(wt, op)(t, axis=-1).numpy(), e)
+        part = getattr(wt, op)(t[..., 4:] + 1, axis=-1) * 2  # computed before and after
+        e = UFUNCS[op].accumulate(a[..., 4:] + np.array(1, dtype), axis=-1, dtype=a.dtype)
+        np.testing.assert_array_equal(part.numpy(), e * np.array(2, dtype))

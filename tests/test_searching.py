@@ -133,3 +133,17 @@ def test_searchsorted_errors() -> None:
 def test_any_mask(values: list[bool], start: int) -> None:
     a = np.array(values, np.bool_)
     check(wt.flatnonzero(wt.asarray(a)[start:]), places(a[start:]))
+
+
+@pytest.mark.parametrize("kernels", ["gpu", "software"])
+def test_nonzero_of_any_density(kernels: str, rng: np.random.Generator) -> None:
+    """Blocks with none, few, half and all of their elements."""
+    with setting(kernels=kernels):
+        device = wt.Device()
+        device.synchronize()
+    density = np.repeat([0, 0.001, 0.5, 1, 0.9, 0, 1], 3000)
+    mask = rng.random(density.size) < density
+    values = rng.standard_normal(density.size, dtype=np.float32)
+    m = wt.asarray(mask, device=device)
+    np.testing.assert_array_equal(wt.flatnonzero(m).numpy(), np.flatnonzero(mask))
+    np.testing.assert_array_equal(wt.asarray(values, device=device)[m].numpy(), values[mask])

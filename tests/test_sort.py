@@ -217,3 +217,13 @@ def test_gradients(rng: np.random.Generator) -> None:
     x = wt.asarray(a).requires_grad_()
     wt.median(x, axis=1).sum().backward()
     check(x.grad, np.where((expected == 149) | (expected == 150), np.float32(0.5), 0))
+
+
+@pytest.mark.parametrize("shift", [0, 8, 16, 24])
+def test_bits_that_all_share(device: wt.Device, shift: int, rng: np.random.Generator) -> None:
+    """Long rows whose elements differ in eight bits alone, and a row that differs in none."""
+    a = (rng.integers(0, 256, (3, 20_000)) << shift).astype(np.uint32).view(np.int32)
+    a[1] = a[0, 0]
+    a ^= 0x5A5A5A5A
+    for descending in (False, True):
+        verify(a, wt.asarray(a, device=device), descending=descending)

@@ -188,10 +188,13 @@ class ScanLowering {
                    int64_t rows, int64_t count, const std::string& functions) {
     int64_t log = 0;
     while ((1 << log) < f.tr) ++log;
+    bool strips = stage != 1 && f.to == 1 && f.rw == 4 && c_.device.features().subgroups &&
+                  !c_.device.software_kernels() && !is_wide(node_->dtype);
     std::string types = acc.declare(1);
     if (f.rw == 4) types += acc.declare(4);
     kernels::Vars vars;
     vars.set("STAGE", int64_t{stage});
+    vars.set("STRIPS", int64_t{strips});
     vars.set("TR", int64_t{f.tr});
     vars.set("TO", int64_t{f.to});
     vars.set("RW", int64_t{f.rw});
