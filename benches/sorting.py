@@ -1,14 +1,16 @@
 """Sorting, scans and what is made of them: wgtensor beside NumPy and, on CUDA, PyTorch.
 
-python benches/sorting.py [--size N] [--large N] [--repeats R] [--rows A,B]
+python benches/sorting.py [--size N] [--large N] [--sums N] [--repeats R] [--rows A,B]
 
 A sample is the wall time of one call and the wait for its result; medians count. Results are
-checked against NumPy. "x NAME" is wgtensor's speed over that library's: above 1, it is faster.
+checked against NumPy; sums into places that are data also for the same bits on ten runs. "x NAME"
+is wgtensor's speed over that library's: above 1, it is faster.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import statistics
 import time
 from collections.abc import Callable
@@ -31,7 +33,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class Row:
-    """The same work in each library; `same` compares a result with NumPy's."""
+    """The same work in each library; sums are compared with NumPy's in float64."""
 
     name: str
     data: Callable[[np.random.Generator, int], Array]
@@ -39,6 +41,7 @@ class Row:
     numpy: Callable[[Array], Any]
     torch: Callable[[Any], Any] | None
     large: bool = False
+    sums: bool = False
 
 
 def integers(rng: np.random.Generator, n: int) -> Array:
@@ -71,7 +74,35 @@ def stable(x: Any) -> Any:
     return torch.sort(x, stable=True)
 
 
+def normals(rng: np.random.Generator, n: int) -> Array:
+    return rng.standard_normal(n, dtype=np.float32)
+
+
+@functools.cache
+def bins_of(n: int, bins: int, library: str) -> Any:
+    """A bin for each of n elements, as a library takes it."""
+    if library == "NumPy":
+        return np.random.default_rng(2).integers(0, bins, n, dtype=np.int32)
+    host = bins_of(n, bins, "NumPy")
+    return wt.asarray(host) if library == "wgtensor" else torch.from_numpy(host).cuda().long()
+
+
+def scatter_add(bins: int) -> Row:
+    def ours(x: Any) -> Any:
+        return wt.index_add(wt.zeros(bins), 0, bins_of(x.size, bins, "wgtensor"), x)
+
+    def numpy(a: Array) -> Array:
+        return np.bincount(bins_of(a.size, bins, "NumPy"), a, bins)
+
+    def peer(x: Any) -> Any:
+        zero = torch.zeros(bins, device=x.device)
+        return zero.index_add_(0, bins_of(x.numel(), bins, "PyTorch"), x)
+
+    return Row(f"scatter-add {bins} bins", normals, ours, numpy, peer, sums=True)
+
+
 ROWS = [
+    *map(scatter_add, (1, 100, 1_000_000)),
     Row("sort int32", integers, wt.sort, lambda a: np.sort(a, kind="stable"), stable),
     Row(
         "argsort int32",
@@ -123,6 +154,7 @@ ROWS = [
         large=True,
     ),
     Row("unique int32", few, wt.unique_values, np.unique, lambda x: torch.unique(x)),
+    Row("unique int32, large", few, wt.unique_values, np.unique, lambda x: torch.unique(x), True),
     Row(
         "unique inverse",
         few,
@@ -159,7 +191,14 @@ def measure(row: Row, n: int, repeats: int) -> str:
     a = row.data(np.random.default_rng(1), n)
     t = wt.asarray(a)
     expected = row.numpy(a)
-    np.testing.assert_array_equal(row.wgtensor(t).numpy(), expected, err_msg=row.name)
+    result = row.wgtensor(t).numpy()
+    if row.sums:
+        np.testing.assert_allclose(result, expected, rtol=1e-6, err_msg=row.name)
+        for _ in range(9):
+            again = row.wgtensor(t).numpy()
+            np.testing.assert_array_equal(again.view(np.int32), result.view(np.int32))
+    else:
+        np.testing.assert_array_equal(result, expected, err_msg=row.name)
     times = {"wgtensor": median_time(lambda: row.wgtensor(t), wait_wgtensor, repeats)}
     times["NumPy"] = median_time(lambda: row.numpy(a), lambda _: None, 1)
     if CUDA and row.torch:
@@ -176,6 +215,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", type=int, default=1 << 24, help="elements")
     parser.add_argument("--large", type=int, default=1 << 26, help="of the rows named large")
+    parser.add_argument("--sums", type=int, default=10_000_000, help="of the rows that add")
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--rows", default="", help="parts of names, separated by commas")
     options = parser.parse_args()
@@ -184,9 +224,8 @@ def main() -> None:
     for row in ROWS:
         if wanted and not any(part in row.name for part in wanted):
             continue
-        print(
-            measure(row, options.large if row.large else options.size, options.repeats), flush=True
-        )
+        n = options.sums if row.sums else options.large if row.large else options.size
+        print(measure(row, n, options.repeats), flush=True)
 
 
 if __name__ == "__main__":
