@@ -170,13 +170,100 @@ def test_what_is_loaded_added_or_frozen_is_recorded_anew() -> None:
     assert w.item() == before
 
 
-def test_gradients_made_inside_are_none_outside() -> None:
-    net = nn.Linear(2, 2)
-    wt.jit(lambda x: net(x).sum().backward())(wt.ones((1, 2)))
-    assert all(p.grad is None for p in net.parameters())
-    net(wt.ones((1, 2))).sum().backward()
-    assert net.bias.grad.tolist() == [1, 1]
-    net.to("float16")
+def test_gradients_add_up_as_outside() -> None:
+    """From call to call, also where they are cleared outside now and then."""
+    x, kept = wt.asarray([[1.0, 2.0]]), []
+    for recorded in (False, True):
+        net = nn.Linear(2, 2)
+
+        def step(x: wt.Tensor, net: nn.Linear = net) -> None:
+            (net(x) * 3.0).sum().backward()
+
+        run = wt.jit(step) if recorded else step
+        seen = []
+        for i in range(7):
+            if i % 3 == 0:
+                net.zero_grad()
+            run(x)
+            assert net.bias.grad is not None
+            assert net.bias.grad is net.bias.grad
+            seen.append((net.weight.grad.tolist(), net.bias.grad.tolist()))
+        kept.append(seen)
+    assert kept[0] == kept[1]
+
+
+def test_gradients_that_a_step_clears() -> None:
+    net = nn.Linear(2, 1)
+    optimizer = optim.SGD(net.parameters(), lr=0.0)
+
+    def first(x: wt.Tensor) -> wt.Tensor:
+        optimizer.zero_grad()
+        net(x).sum().backward()
+        optimizer.step()
+        return net.weight.grad
+
+    def last(x: wt.Tensor) -> None:
+        net(x).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    run = wt.jit(first)
+    for i in range(3):
+        given = run(wt.full((4, 2), float(i)))
+        assert net.weight.grad is given
+        assert given.tolist() == [[4.0 * i] * 2]
+        assert net.bias.grad.tolist() == [4.0]
+    optimizer.zero_grad()
+    run = wt.jit(last)
+    for _ in range(3):
+        run(wt.ones((4, 2)))
+        assert net.weight.grad is None
+    net.bias.grad = wt.full((1,), 5.0)
+    frozen = wt.jit(lambda x: net(x).sum().backward(inputs=[net.bias]))
+    for i in range(3):
+        frozen(wt.ones((1, 2)))
+        assert (net.weight.grad, net.bias.grad.tolist()) == (None, [6.0 + i])
+
+
+def test_gradients_are_recorded_few_times() -> None:
+    """Once, or once more for those that are there already."""
+    net, calls = nn.Linear(2, 2), []
+
+    def step(x: wt.Tensor) -> None:
+        calls.append(x)
+        net(x).sum().backward()
+
+    run = wt.jit(step)
+    for i in range(12):
+        if i % 4 == 0:
+            net.zero_grad()
+        run(wt.ones((1, 2)))
+    assert len(calls) == 2
+    assert net.bias.grad.tolist() == [4, 4]
+
+
+@pytest.mark.parametrize("name", ["Adam", "SGD"])
+def test_an_error_inside_leaves_counts_and_gradients(name: str) -> None:
+    p = wt.asarray([1.0, 2.0]).requires_grad_()
+    optimizer = OPTIMIZERS[name]([p])
+    bad = [True]
+
+    def step(x: wt.Tensor) -> None:
+        (p * x).sum().backward()
+        optimizer.step()
+        if bad[0]:
+            raise KeyError("stop")
+
+    run = wt.jit(step)
+    for _ in range(2):
+        with pytest.raises(KeyError, match="stop"):
+            run(wt.ones(2))
+    assert p.tolist() == [1, 2]
+    assert p.grad is None
+    assert optimizer.state.get(p, {}).get("step", 0) == 0
+    bad[0] = False
+    run(wt.ones(2))
+    assert optimizer.state[p]["step"] == 1
 
 
 def test_kept_elements_of_results() -> None:

@@ -72,18 +72,36 @@ Variable& variable_of(Tensor& t) {
 
 }  // namespace
 
+Ref<Slot> gradient_slot(const Tensor& t, bool reads) {
+  if (!t.variable()) return {};
+  bool leaf = recording && t.variable()->is_leaf();
+  Ref<Slot> slot = autograd::slot_of(*t.variable(), leaf);
+  if (leaf) meet_gradient(slot, reads);
+  return slot;
+}
+
+py::object gradient_in(const Slot& slot) {
+  if (!slot.grad) return py::none();
+  return py::reinterpret_borrow<py::object>(static_cast<PyBox&>(*slot.grad).object.get());
+}
+
+void put_gradient(Slot& slot, py::object value) {
+  if (value.is_none())
+    slot.grad.reset();
+  else
+    slot.grad = std::make_unique<PyBox>(std::move(value));
+}
+
 py::object gradient_of(const Tensor& t) {
-  Ref<Slot> slot = t.variable() ? autograd::slot_of(*t.variable(), false) : Ref<Slot>();
-  if (!slot || !slot->grad) return py::none();
-  return py::reinterpret_borrow<py::object>(static_cast<PyBox&>(*slot->grad).object.get());
+  Ref<Slot> slot = gradient_slot(t, true);
+  return slot ? gradient_in(*slot) : py::object(py::none());
 }
 
 namespace {
 
 void set_grad(Tensor& t, py::object value) {
   if (value.is_none()) {
-    if (Ref<Slot> slot = t.variable() ? autograd::slot_of(*t.variable(), false) : Ref<Slot>())
-      slot->grad.reset();
+    if (Ref<Slot> slot = gradient_slot(t, false)) slot->grad.reset();
     return;
   }
   Tensor* g = as_tensor(value);
@@ -96,7 +114,9 @@ void set_grad(Tensor& t, py::object value) {
                                   ", " + info(g->dtype()).name + " on " + g->engine().name() +
                                   " for a tensor of shape " + to_string(t.shape()) + ", " +
                                   info(t.dtype()).name + " on " + t.engine().name());
-  autograd::slot_of(variable_of(t), true)->grad = std::make_unique<PyBox>(std::move(value));
+  variable_of(t);
+  gradient_slot(t, false);
+  put_gradient(*autograd::slot_of(*t.variable(), true), std::move(value));
 }
 
 void set_requires_grad(Tensor& t, bool value) {
@@ -122,11 +142,9 @@ void retain_grad(const Tensor& t) {
 
 /// Adds to .grad: as one step, also where other threads add too.
 void accumulate(const Ref<Slot>& slot, const Tensor& grad, bool create_graph) {
+  if (recording) meet_gradient(slot, true);
   for (;;) {
-    if (!slot->grad) {
-      slot->grad = std::make_unique<PyBox>(py::cast(grad));
-      return;
-    }
+    if (!slot->grad) return put_gradient(*slot, py::cast(grad));
     Tensor before = slot->grad->get();
     Tensor sum = unlocked([&] {
       autograd::ModeGuard mode(create_graph);

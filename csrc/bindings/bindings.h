@@ -96,6 +96,15 @@ extern thread_local void* recording;
 /// The recording meets a tensor: from now on an input stands for it, if it was there before.
 void meet(py::handle o, Tensor& t);
 
+/// The recording looks at or sets a gradient (jit.cpp).
+void meet_gradient(const Ref<autograd::Slot>& slot, bool reads);
+/// Where the gradient of a tensor is (autograd.cpp); while something is recorded, which meets it, a
+/// leaf has one, as nothing else names its gradient.
+Ref<autograd::Slot> gradient_slot(const Tensor& t, bool reads);
+/// What is in a slot, or None; and what shall be there (autograd.cpp).
+py::object gradient_in(const autograd::Slot& slot);
+void put_gradient(autograd::Slot& slot, py::object tensor_or_none);
+
 /// A result on its way to Python; in debug mode it remembers the Python line.
 Tensor made(Tensor t);
 

@@ -1,35 +1,11 @@
 // wgtensor.jit: which Python objects a recording meets, and what each run does with them.
 #include <pybind11/stl.h>
 
-#include "bindings/bindings.h"
+#include "bindings/jit_recording.h"
 
 namespace wgt::bind {
 
 namespace {
-
-// A tensor that was there before the recording.
-struct Met {
-  py::object object;
-  Tensor before;
-  graph::NodeRef placeholder;
-};
-
-// A number, or the key and counter of random numbers, that a Python function gives for each run.
-struct Varying {
-  py::object function;
-  std::vector<graph::NodeRef> nodes;
-  std::vector<uint64_t> behind;  // random: how far each begins behind the first offset
-  size_t first_random = 0;
-  uint64_t offset = 0;
-  bool random = false;
-};
-
-struct Recording {
-  graph::Engine* engine;
-  std::vector<Met> met;
-  std::vector<Varying> varying;
-  int pauses = 0;
-};
 
 thread_local Recording* paused = nullptr;
 
@@ -43,7 +19,8 @@ class Replay {
   Replay(graph::Engine& e, graph::Program p) : engine_(e), program_(std::move(p)) {}
   // Where the value of an input comes from: an argument, or an object that the function knows.
   struct Source {
-    py::object object;  // none: the argument
+    py::object object;      // none: the argument
+    bool gradient = false;  // of the object
     size_t argument = 0;
     bool moves = false;
     bool detaches = false;  // its new value has no place on the tape
@@ -53,21 +30,29 @@ class Replay {
   };
   // What a call gives: a new tensor, or an object that was there before.
   struct Output {
-    py::object object;  // none: the argument, or the next result
+    py::object object;      // none: the argument, or the next result
+    bool gradient = false;  // of the object
     int argument = -1;
     bool fresh = false;
   };
+  std::vector<GradientEffect> gradients;
   std::vector<Source> sources;
   std::vector<Output> outputs;
   std::vector<Varying> varying;  // without nodes
   std::vector<size_t> varying_counts;
+
+  bool holds() const {
+    return std::all_of(gradients.begin(), gradients.end(), [](const auto& g) { return g.holds(); });
+  }
 
   // Nothing where a tensor that the function knows has another shape or dtype than it had, or the
   // device is another one.
   py::object operator()(const py::list& arguments) {
     if (&engine_.device() != program_.device) return py::none();
     for (const Source& s : sources) {
-      const Tensor& t = tensor_in(object_of(s, arguments));
+      py::object o = object_of(s, arguments);
+      if (o.is_none()) return o;
+      const Tensor& t = tensor_in(o);
       if (!(t.shape() == s.shape) || t.dtype() != s.dtype || &t.engine() != &engine_ ||
           t.requires_grad() != s.requires_grad)
         return py::none();
@@ -84,6 +69,7 @@ class Replay {
       given.push_back(tensor_in(object_of(s, arguments)).node());
       take.push_back(s.moves);
     }
+    for (const GradientEffect& g : gradients) g.begin();
     unlocked([&] {
       rt::Lock l = engine_.lock();
       results = engine_.run(program_, std::move(given), std::move(take));
@@ -91,7 +77,8 @@ class Replay {
     size_t next = 0;
     for (const Source& s : sources) {
       if (!s.moves) continue;
-      Tensor& t = tensor_in(object_of(s, arguments));
+      py::object o = object_of(s, arguments);
+      Tensor& t = tensor_in(o);
       t.move_to(results[next++]);
       if (s.detaches) t = t.detached();
     }
@@ -99,16 +86,24 @@ class Replay {
     for (const Output& o : outputs) {
       if (o.fresh)
         out.append(py::cast(Tensor(results[next++])));
+      else if (o.argument >= 0)
+        out.append(arguments[static_cast<size_t>(o.argument)]);
       else
-        out.append(o.argument >= 0 ? py::object(arguments[static_cast<size_t>(o.argument)])
-                                   : o.object);
+        out.append(o.gradient ? gradient_object(o.object) : o.object);
+    }
+    for (const GradientEffect& g : gradients) {
+      py::object made;
+      if (g.what == GradientEffect::fresh) made = py::cast(Tensor(results[next++]));
+      g.end(std::move(made), out, arguments);
     }
     return out;
   }
 
  private:
-  static py::handle object_of(const Source& s, const py::list& arguments) {
-    return s.object.is_none() ? py::handle(arguments[s.argument]) : py::handle(s.object);
+  // None: the gradient is not there.
+  static py::object object_of(const Source& s, const py::list& arguments) {
+    if (s.object.is_none()) return arguments[s.argument];
+    return s.gradient ? gradient_object(s.object) : s.object;
   }
 
   void set_varying() {
@@ -146,7 +141,7 @@ void begin(py::handle device) {
     rt::Lock l = e.lock();
     e.begin_trace();
   });
-  recording = new Recording{&e, {}, {}};
+  recording = new Recording{&e, {}, {}, {}};
 }
 
 // Objects get back what they were before.
@@ -154,6 +149,7 @@ std::unique_ptr<Recording> end() {
   std::unique_ptr<Recording> r(&current());
   recording = nullptr;
   for (Met& m : r->met) tensor_in(m.object) = m.before;
+  for (MetGradient& g : r->gradients) put_gradient(*g.slot, std::move(g.before));
   unlocked([&] {
     rt::Lock l = r->engine->lock();
     r->engine->end_trace();
@@ -186,12 +182,6 @@ void resume() {
   recording = std::exchange(paused, nullptr);
 }
 
-int place_of(const py::list& list, py::handle o) {
-  for (size_t i = 0; i < list.size(); ++i)
-    if (list[i].ptr() == o.ptr()) return static_cast<int>(i);
-  return -1;
-}
-
 // A tensor that the function knows and is given, too, must not change: which of both is meant?
 void check_known_arguments(const Recording& r, const std::vector<Replay::Source>& sources,
                            const py::list& arguments) {
@@ -206,15 +196,6 @@ void check_known_arguments(const Recording& r, const std::vector<Replay::Source>
   }
 }
 
-// Gradients that were made inside are there inside alone.
-void forget_gradients(const Recording& r) {
-  for (const Met& m : r.met) {
-    autograd::Variable* v = m.before.variable();
-    Ref<autograd::Slot> slot = v ? autograd::slot_of(*v, false) : Ref<autograd::Slot>();
-    if (slot && slot->grad && slot->grad->get().node()->traced) slot->grad.reset();
-  }
-}
-
 // Ends the recording. `aliases` stood for the arguments. Outputs are tensors.
 std::shared_ptr<Replay> finish(const py::list& outputs, const py::list& aliases,
                                const py::list& arguments) {
@@ -224,12 +205,14 @@ std::shared_ptr<Replay> finish(const py::list& outputs, const py::list& aliases,
   std::vector<Replay::Source> sources;
   std::vector<Replay::Output> outs;
   for (py::handle o : outputs) tensor_in(o);  // what is given back is met, if nothing else is
+  for (const MetGradient& g : r.gradients)
+    if (py::object now = gradient_in(*g.slot); !now.is_none()) tensor_in(now);
   for (Met& m : r.met) {
     Tensor& t = tensor_in(m.object);
     Replay::Source s;
     int argument = place_of(aliases, m.object);
     if (argument < 0)
-      s.object = m.object;
+      std::tie(s.object, s.gradient) = way_to(r, m.object, aliases);
     else
       s.object = py::none();
     s.argument = static_cast<size_t>(std::max(argument, 0));
@@ -250,13 +233,14 @@ std::shared_ptr<Replay> finish(const py::list& outputs, const py::list& aliases,
     Replay::Output out;
     out.object = py::none();
     out.argument = place_of(aliases, o);
-    bool met = false;
-    for (const Met& m : r.met) met = met || m.object.ptr() == o.ptr();
-    if (out.argument < 0 && met) out.object = py::reinterpret_borrow<py::object>(o);
+    if (out.argument < 0 && is_met(r, o))
+      std::tie(out.object, out.gradient) =
+          way_to(r, py::reinterpret_borrow<py::object>(o), aliases);
     out.fresh = out.argument < 0 && out.object.is_none();
     if (out.fresh) results.push_back(tensor_in(o).node());
     outs.push_back(std::move(out));
   }
+  std::vector<GradientEffect> gradients = gradient_effects(r, outputs, aliases, results);
   std::vector<size_t> counts;
   for (Varying& v : r.varying) {
     varying.insert(varying.end(), v.nodes.begin(), v.nodes.end());
@@ -271,10 +255,11 @@ std::shared_ptr<Replay> finish(const py::list& outputs, const py::list& aliases,
   auto replay = std::make_shared<Replay>(e, std::move(program));
   replay->sources = std::move(sources);
   replay->outputs = std::move(outs);
+  replay->gradients = std::move(gradients);
   replay->varying = std::move(r.varying);
   replay->varying_counts = std::move(counts);
   results.clear();
-  forget_gradients(*end());
+  end();
   return replay;
 }
 
@@ -295,6 +280,10 @@ void collect_random(Recording& r) {
 }  // namespace
 
 thread_local void* recording = nullptr;
+
+void meet_gradient(const Ref<autograd::Slot>& slot, bool reads) {
+  meet_gradient(current().gradients, slot, reads);
+}
 
 void meet(py::handle o, Tensor& t) {
   Recording& r = current();
@@ -317,8 +306,14 @@ void init_jit(py::module_& m) {
       .def("__call__", &Replay::operator(), py::arg("arguments"),
            "Runs it for other arguments of the same shapes and dtypes; None where a tensor that it "
            "knows has another shape now, or the device is a new one.")
+      .def("holds", &Replay::holds, "Whether gradients are where they were while it was recorded.")
       .def("first", &Replay::run, py::arg("arguments"),
            "The same with numbers as they were while it was recorded.");
+  m.def("trace_known", [] {
+    py::list known;
+    for (const Met& met : current().met) known.append(met.object);
+    return known;
+  });
   m.def("trace_begin", &begin, py::arg("device"), "Records what this thread does.");
   m.def(
       "trace_end",

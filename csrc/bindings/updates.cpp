@@ -72,10 +72,8 @@ void update(const py::list& batches) {
 }
 
 void forget_gradients(const py::list& params) {
-  for (py::handle p : params) {
-    autograd::Variable* v = tensor_of(p).variable();
-    if (auto slot = v ? autograd::slot_of(*v, false) : Ref<autograd::Slot>()) slot->grad.reset();
-  }
+  for (py::handle p : params)
+    if (Ref<autograd::Slot> slot = gradient_slot(tensor_of(p), false)) slot->grad.reset();
 }
 
 }  // namespace

@@ -3,38 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import count
 from typing import Any, Self
 
 from wgtensor import _jit
-from wgtensor._arrays import DeviceLike, asarray
-from wgtensor._core import Device, Parameter, Tensor
+from wgtensor._arrays import DeviceLike
+from wgtensor._core import Parameter, Tensor
 from wgtensor._dtypes import DType, to_dtype
+from wgtensor.nn._hooks import GradientHooks, Handle, Hook, Hooks
 from wgtensor.nn._state import (
     LoadResult,
     mismatches,
     moved,
+    moved_value,
     set_value,
     target_of,
 )
-
-Hook = Callable[..., Any]
-
-
-class Handle:
-    """What registering a hook gives: `remove()` takes it off again."""
-
-    def __init__(self, hooks: dict[int, Hook], key: int) -> None:
-        self._hooks, self._key = hooks, key
-
-    def remove(self) -> None:
-        self._hooks.pop(self._key, None)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
 
 
 class Module:
@@ -46,6 +29,10 @@ class Module:
     """
 
     training: bool
+    _before: Hooks
+    _after: Hooks
+    _gradient_before: Hooks
+    _gradient_after: Hooks
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Module | None]
@@ -57,25 +44,24 @@ class Module:
         put("_buffers", {})
         put("_modules", {})
         put("_transient", set())  # names of buffers that state_dict() leaves out
-        put("_before", {})
-        put("_after", {})
-        put("_keys", count())
+        for kind in ("_before", "_after", "_gradient_before", "_gradient_after"):
+            put(kind, Hooks())
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes. Subclasses define it."""
         raise NotImplementedError(f"[{type(self).__name__}] has no forward()")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        for hook in tuple(self._before.values()):
-            changed = hook(self, args)
-            if changed is not None:
-                args = changed if isinstance(changed, tuple) else (changed,)
+        if self._before:
+            args, kwargs = self._before.before(self, args, kwargs)
         _jit.guard(lambda: self.training)
-        result = self.forward(*args, **kwargs)
-        for hook in tuple(self._after.values()):
-            changed = hook(self, args, result)
-            result = result if changed is None else changed
-        return result
+        if self._gradient_before or self._gradient_after:
+            hooks = GradientHooks(self, self._gradient_before, self._gradient_after)
+            args = hooks.enter(args)
+            result = hooks.leave(self.forward(*args, **kwargs))
+        else:
+            result = self.forward(*args, **kwargs)
+        return self._after.after(self, args, kwargs, result) if self._after else result
 
     # ---- attributes -----------------------------------------------------------------------------
 
@@ -171,29 +157,49 @@ class Module:
 
     # ---- hooks ----------------------------------------------------------------------------------
 
-    def register_forward_pre_hook(self, hook: Hook) -> Handle:
-        """Calls hook(module, args) before forward(); unless None, its result replaces args."""
-        return self._register(self._before, hook)
+    def register_forward_pre_hook(
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> Handle:
+        """Calls hook(module, args) before forward(); unless None, its result replaces args.
 
-    def register_forward_hook(self, hook: Hook) -> Handle:
-        """Calls hook(module, args, result) after forward(); it may return another result."""
-        return self._register(self._after, hook)
+        with_kwargs: hook(module, args, kwargs), which gives both. prepend: before earlier ones.
+        """
+        return self._before.add(hook, prepend, with_kwargs)
 
-    def _register(self, hooks: dict[int, Hook], hook: Hook) -> Handle:
-        key = next(self._keys)
-        hooks[key] = hook
-        return Handle(hooks, key)
+    def register_forward_hook(
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> Handle:
+        """Calls hook(module, args, result) after forward(); it may return another result.
+
+        with_kwargs: hook(module, args, kwargs, result). prepend: before earlier ones.
+        """
+        return self._after.add(hook, prepend, with_kwargs)
+
+    def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> Handle:
+        """Calls hook(module, grad_input, grad_output) when backward has come to the arguments.
+
+        Both are tuples, with None for what has no gradient; unless None, what the hook gives
+        replaces grad_input.
+        """
+        return self._gradient_after.add(hook, prepend)
+
+    def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> Handle:
+        """Calls hook(module, grad_output) when backward comes to the results; it may replace it."""
+        return self._gradient_before.add(hook, prepend)
 
     # ---- what it holds --------------------------------------------------------------------------
 
-    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """The module itself and all inside it, each once, with dotted names."""
-        yield from self._walk(prefix, set())
+    def named_modules(
+        self, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """The module itself and all inside it, with dotted names; each once unless told not to."""
+        yield from self._walk(prefix, set() if remove_duplicate else None)
 
-    def _walk(self, prefix: str, seen: set[int]) -> Iterator[tuple[str, Module]]:
-        if id(self) in seen:
-            return
-        seen.add(id(self))
+    def _walk(self, prefix: str, seen: set[int] | None) -> Iterator[tuple[str, Module]]:
+        if seen is not None:
+            if id(self) in seen:
+                return
+            seen.add(id(self))
         yield prefix, self
         for name, module in self._modules.items():
             if module is not None:
@@ -215,27 +221,32 @@ class Module:
         """The modules that are attributes of this one."""
         return (module for _, module in self.named_children())
 
-    def _named(self, where: str, prefix: str, recurse: bool) -> Iterator[tuple[str, Any]]:
+    def _named(
+        self, where: str, prefix: str, recurse: bool, once: bool = True
+    ) -> Iterator[tuple[str, Any]]:
         seen = set()
-        for path, module in self.named_modules(prefix) if recurse else [(prefix, self)]:
+        modules = self.named_modules(prefix, once) if recurse else [(prefix, self)]
+        for path, module in modules:
             for name, t in getattr(module, where).items():
-                if t is not None and id(t) not in seen:
+                if t is not None and not (once and id(t) in seen):
                     seen.add(id(t))
                     yield f"{path}.{name}" if path else name, t
 
     def named_parameters(
-        self, prefix: str = "", recurse: bool = True
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """Parameters with dotted names, each once."""
-        return self._named("_parameters", prefix, recurse)
+        """Parameters with dotted names, each once unless told not to."""
+        return self._named("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Parameters, each once."""
         return (p for _, p in self.named_parameters(recurse=recurse))
 
-    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """Buffers with dotted names, each once."""
-        return self._named("_buffers", prefix, recurse)
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """Buffers with dotted names, each once unless told not to."""
+        return self._named("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Buffers, each once."""
@@ -272,9 +283,10 @@ class Module:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets the gradients of all parameters, or makes them zeros."""
         for p in self.parameters():
-            if p.grad is None:
-                continue
-            p.grad = None if set_to_none else p.grad.detach() * 0
+            if set_to_none:
+                p.grad = None
+            elif p.grad is not None:
+                p.grad = p.grad.detach() * 0
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:
         """Calls fn with every module inside, innermost first, and with this one."""
@@ -351,7 +363,13 @@ class Module:
 
         Nothing is changed where something does not fit: the error lists every missing and
         unexpected name (unless strict is False) and every shape that differs. Returns the names.
+        Raises TypeError for what is no dict.
         """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(
+                f"[load_state_dict] takes a dict of names and tensors, not "
+                f"{type(state_dict).__name__}"
+            )
         targets = dict(self._targets())
         result = mismatches(type(self).__name__, targets, state_dict, strict)
         for name, t in targets.items():
@@ -375,11 +393,3 @@ class Module:
             return f"{type(self).__name__}({extra})"
         head = [extra] if extra else []
         return f"{type(self).__name__}(\n  " + "\n  ".join([*head, *lines]) + "\n)"
-
-
-def moved_value(value: Any, like: Tensor) -> Tensor:
-    """A value for the place of another tensor, of its dtype and on its device."""
-    if not isinstance(value, Tensor):
-        return asarray(value, dtype=like.dtype, device=like.device)
-    here: Device = like.device
-    return (value if value.device == here else value.to(here)).detach()._astype(like.dtype)

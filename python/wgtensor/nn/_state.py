@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from wgtensor import _core
-from wgtensor._arrays import DeviceLike
+from wgtensor._arrays import DeviceLike, asarray
 from wgtensor._core import Device, DTypeError, Tensor
 from wgtensor._dtypes import DType, to_dtype
 from wgtensor.autograd import no_grad
@@ -92,3 +92,11 @@ def mismatches(
     if faults:
         raise ValueError(f"[load_state_dict] {module}:\n  " + "\n  ".join(faults))
     return LoadResult(missing, unexpected)
+
+
+def moved_value(value: Any, like: Tensor) -> Tensor:
+    """A value for the place of another tensor, of its dtype and on its device."""
+    if not isinstance(value, Tensor):
+        return asarray(value, dtype=like.dtype, device=like.device)
+    here: Device = like.device
+    return (value if value.device == here else value.to(here)).detach()._astype(like.dtype)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from wgtensor import _core, _jit
 from wgtensor._core import Tensor
 from wgtensor.autograd import enable_grad
-from wgtensor.nn._module import moved_value
+from wgtensor.nn._state import moved_value
 
 Group = dict[str, Any]
 State = dict[str, Any]
@@ -128,17 +128,21 @@ class Optimizer:
             state = self.state.get(p)
             if state is None:
                 state = self.state[p] = {}
-            state["step"] = step = state.get("step", 0) + 1
+            step = state.get("step", 0) + 1
             key = (step, p.dtype) if recorded else step  # a recorded number has a dtype
             if key not in batches:
-                batches[key] = ([], [], [])
+                states: list[State] = []
+                batches[key] = (states, [], [])
+                _jit.at_replay(
+                    functools.partial(_count, states, 1), functools.partial(_count, states, -1)
+                )
             states, params, tensors = batches[key]
             states.append(state)
+            state["step"] = step
             params.append(p)
             tensors.append([kept(state, name, p, value) for name, value in rule.state.items()])
         made = []
         for states, params, tensors in batches.values():
-            _jit.at_replay(functools.partial(_count, states))
             numbers = {
                 name: _number(of, group, states[0], params[0]) for name, of in rule.numbers.items()
             }
@@ -160,8 +164,16 @@ class Optimizer:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Goes on from a state_dict() of an optimizer with as many parameters in as many groups.
 
-        Raises ValueError where they differ.
+        Raises ValueError where they differ, TypeError for what is no such dict.
         """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(
+                f"[{self._name}] load_state_dict() takes what state_dict() gave, not "
+                f"{type(state_dict).__name__}"
+            )
+        missing = [name for name in ("state", "param_groups") if name not in state_dict]
+        if missing:
+            raise ValueError(f"[{self._name}] the state dict has no {' and no '.join(missing)}")
         groups = state_dict["param_groups"]
         here = [len(g["params"]) for g in self.param_groups]
         there = [len(g["params"]) for g in groups]
@@ -201,9 +213,9 @@ def _placed(value: Any, p: Tensor) -> Any:
     return moved_value(value, p)
 
 
-def _count(states: list[State]) -> None:
+def _count(states: list[State], steps: int) -> None:
     for state in states:
-        state["step"] += 1
+        state["step"] += steps
 
 
 def _number(of: Number, group: Group, state: State, p: Tensor) -> Any:

@@ -1,0 +1,190 @@
+"""What a recorded function finds by name: variables, attributes and items that may be rebound."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import types
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from wgtensor._core import Tensor
+
+_MOST = 20_000  # places that are looked at
+_DEPTH = 16
+_SIMPLE = (bool, int, float, complex, str, bytes, type(None))
+_GONE = object()
+
+
+class Place:
+    """Where a value is found: a variable of a closure, or what a list or a mapping has at a key."""
+
+    __slots__ = ("always", "holder", "key", "parent", "size", "value")
+
+    def __init__(self, holder: Any, key: Any, value: Any, parent: Place | None) -> None:
+        self.holder, self.key, self.value, self.parent = holder, key, value, parent
+        self.always = False  # watched whatever the recording meets
+        self.size = len(value) if isinstance(value, (list, dict)) else -1
+
+    def now(self) -> Any:
+        holder, key = self.holder, self.key
+        if isinstance(holder, dict):
+            return holder.get(key, _GONE)
+        if type(holder) is types.CellType:
+            try:
+                return holder.cell_contents
+            except ValueError:
+                return _GONE
+        return holder[key] if key < len(holder) else _GONE
+
+    def holds(self) -> bool:
+        value = self.now()
+        if value is self.value:
+            return self.size < 0 or len(value) == self.size
+        return (
+            isinstance(value, _SIMPLE) and type(value) is type(self.value) and value == self.value
+        )
+
+    def restore(self) -> None:
+        if type(self.holder) is types.CellType:
+            self.holder.cell_contents = self.value
+        else:
+            self.holder[self.key] = self.value
+
+
+@functools.lru_cache(maxsize=1024)
+def _names(code: types.CodeType) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """The globals and attributes that a function reads, and the variables that it binds."""
+    reads, attributes, binds = set(), set(), set()
+    for step in dis.get_instructions(code):
+        if step.opname.startswith(("LOAD_GLOBAL", "LOAD_NAME")):
+            reads.add(step.argval)
+        elif step.opname.startswith(("LOAD_ATTR", "LOAD_METHOD")):
+            attributes.add(step.argval)
+        elif step.opname in ("STORE_GLOBAL", "STORE_DEREF", "DELETE_GLOBAL", "DELETE_DEREF"):
+            binds.add(step.argval)
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            for mine, its in zip((reads, attributes, binds), _names(inner), strict=True):
+                mine |= its
+    return frozenset(reads), frozenset(attributes), frozenset(binds)
+
+
+def _is_ours(module: str | None) -> bool:
+    return (module or "").partition(".")[0] in ("wgtensor", "builtins", "numpy")
+
+
+class Watch:
+    """The places that a function and its arguments begin at, before it is recorded."""
+
+    def __init__(self, function: Callable[..., Any], others: Sequence[Any]) -> None:
+        self._found: list[Place] = []
+        self._attributes: set[str] = set()
+        self._seen: set[int] = set()
+        self.kept: list[Place] = []
+        for root in (function, *others):
+            self._walk(root, None, 0)
+
+    def tensors(self) -> Iterator[Tensor]:
+        """Those that the function may use."""
+        return (p.value for p in self._found if isinstance(p.value, Tensor))
+
+    # ---- looking --------------------------------------------------------------------------------
+
+    def _add(self, holder: Any, key: Any, value: Any, parent: Place | None, depth: int) -> Place:
+        place = Place(holder, key, value, parent)
+        self._found.append(place)
+        self._walk(value, place, depth + 1)
+        return place
+
+    def _walk(self, value: Any, place: Place | None, depth: int) -> None:
+        if isinstance(value, (Tensor, *_SIMPLE, types.ModuleType, type)):
+            return
+        if id(value) in self._seen or depth > _DEPTH or len(self._found) > _MOST:
+            return
+        self._seen.add(id(value))
+        if isinstance(value, types.FunctionType):
+            self._walk_function(value, place, depth)
+        elif isinstance(value, types.MethodType):
+            for part in (value.__self__, value.__func__):
+                self._walk(part, place, depth + 1)
+        elif isinstance(value, functools.partial):
+            for part in (value.func, value.args, value.keywords):
+                self._walk(part, place, depth + 1)
+        elif isinstance(value, (dict, list, tuple)):
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            for key, item in tuple(items):
+                if not isinstance(item, _SIMPLE):
+                    made = self._add(value, key, item, place, depth)
+                    made.always = hasattr(item, "_modules")  # a layer, if without parameters
+        elif hasattr(value, "_recordings"):  # a jitted function inside
+            self._walk(value._function, place, depth + 1)
+        elif hasattr(value, "__dict__"):
+            self._walk_object(value, place, depth)
+
+    def _walk_function(self, function: types.FunctionType, place: Place | None, depth: int) -> None:
+        if _is_ours(function.__module__):
+            return
+        reads, attributes, binds = _names(function.__code__)
+        self._attributes |= attributes
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        variables: list[tuple[Any, str]] = [(c, name) for name, c in cells]
+        variables += [(function.__globals__, n) for n in reads if n in function.__globals__]
+        for holder, name in variables:
+            value = Place(holder, name, None, None).now()
+            made = self._add(holder, name, value, place, depth)
+            made.always = name not in binds or isinstance(value, Tensor)
+
+    def _walk_object(self, value: Any, place: Place | None, depth: int) -> None:
+        """Attributes, and what the methods of its classes know."""
+        for kind in type(value).__mro__:
+            if _is_ours(kind.__module__):
+                continue
+            for method in vars(kind).values():
+                self._walk(getattr(method, "__wrapped__", method), place, depth + 1)
+        attributes = vars(value)
+        for key, item in tuple(attributes.items()):
+            made = self._add(attributes, key, item, place, depth)
+            made.always = isinstance(item, _SIMPLE) and key in self._attributes
+
+    # ---- watching -------------------------------------------------------------------------------
+
+    def keep(self, met: Sequence[Tensor]) -> None:
+        """Watches the places that lead to tensors which a recording met, and variables.
+
+        Raises RuntimeError where the function itself has put another tensor into one of them.
+        """
+        known = {id(t) for t in met}
+        kept: dict[int, Place] = {}
+        for place in self._found:
+            if isinstance(place.value, Tensor) and id(place.value) in known:
+                self._check(place)
+            elif place.always:
+                place.size = -1
+                if not place.holds():
+                    continue
+            else:
+                continue
+            link: Place | None = place
+            while link is not None and id(link) not in kept:
+                kept[id(link)] = link
+                if link.size >= 0 and len(link.value) != link.size:
+                    link.size = -1  # the function itself adds to it
+                link = link.parent
+        self.kept = list(kept.values())
+        self._found.clear()
+
+    @staticmethod
+    def _check(place: Place) -> None:
+        value = place.now()
+        if value is place.value or not isinstance(value, Tensor):
+            return
+        place.restore()
+        raise RuntimeError(
+            f"[jit] the function reads {place.key!r} and puts another tensor there, which a replay "
+            "could not repeat: change it in place, x[...] = value, or return it"
+        )
+
+    def holds(self) -> bool:
+        """Whether all of them have what they had."""
+        return all(place.holds() for place in self.kept)
