@@ -162,7 +162,10 @@ def test_kinks() -> None:
         assert slope(name, 0.0) == [0.0], name
     assert slope("maximum", 1.0, 1.0) == [0.5, 0.5]
     assert slope("minimum", 1.0, 1.0) == [0.5, 0.5]
-    assert slope("fmax", 1.0, 1.0) == [1.0, 0.0]
+    assert slope("fmax", 1.0, 1.0) == [0.5, 0.5]
+    assert slope("fmin", 1.0, 1.0) == [0.5, 0.5]
+    assert slope("fmin", 1.0, 2.0) == [1.0, 0.0]
+    assert slope("fmax", 1.0, 2.0) == [0.0, 1.0]
     assert slope("fmin", 1.0, np.nan) == [1.0, 0.0]
     assert slope("fmax", np.nan, 1.0) == [0.0, 1.0]
     assert slope("sqrt", 0.0) == [np.inf]
@@ -175,6 +178,27 @@ def test_kinks() -> None:
     assert slope("copysign", 0.0, -1.0) == [0.0, 0.0]
     assert slope("sinc", 0.0) == [0.0]
     assert slope("heaviside", 0.0, 0.5) == [0.0, 1.0]
+
+
+def test_clip_at_its_bounds() -> None:
+    """0 where the bound is a number, as of relu; shared with a tensor."""
+    x = wt.asarray([0.0, 1.0, 0.5, -1.0, 2.0, np.nan]).requires_grad_()
+    for bounds, expected in (
+        ((0, 1), [0, 0, 1, 0, 0, 1]),
+        ((None, 1.0), [1, 0, 1, 1, 0, 1]),
+        ((0.0, None), [0, 1, 1, 0, 1, 1]),
+    ):
+        x.grad = None
+        result = wt.clip(x, *bounds)
+        result.sum().backward()
+        assert x.grad.tolist() == expected
+        np.testing.assert_array_equal(result.detach().numpy(), wt.clip(x.detach(), *bounds).numpy())
+    low, high = (wt.full(5, float(v)).requires_grad_() for v in (0, 1))
+    x = x[:5].detach().requires_grad_()
+    wt.clip(x, low, high).sum().backward()
+    assert x.grad.tolist() == [0.5, 0.5, 1, 0, 0]
+    assert low.grad.tolist() == [0.5, 0, 0, 1, 0]
+    assert high.grad.tolist() == [0, 0.5, 0, 0, 1]
 
 
 def test_far_out_nothing_overflows() -> None:

@@ -147,3 +147,21 @@ def test_pooling_above_the_largest_binding(rng: np.random.Generator) -> None:
     check(F.max_pool2d(t, *args), pooled(x, *args, (1, 1), False, True).astype(np.float32))
     magnitude = pooled(np.abs(x), *args, (1, 1), False, False)
     near_sum(F.avg_pool2d(t, *args), pooled(x, *args, (1, 1), False, False), magnitude, terms=6)
+
+
+def test_the_first_of_equal_maxima_has_the_gradient() -> None:
+    x = wt.asarray([[1.0, 1.0, 0.0, 2.0], [1.0, 0.0, 2.0, 2.0]]).requires_grad_()
+    F.max_pool2d(x.reshape(1, 2, 4), 2).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [[1, 0, 0, 1], [0, 0, 0, 0]]
+    x.grad = None
+    F.max_pool1d(x, 3, stride=1, padding=1).sum().backward()
+    assert x.grad.tolist() == [[2, 0, 0, 2], [1, 0, 3, 0]]
+
+
+def test_max_pool_has_second_derivatives(rng: np.random.Generator) -> None:
+    if not device_has("float64"):
+        pytest.skip("the adapter has no float64")
+    x = wt.asarray(rng.permutation(40).reshape(1, 5, 8) / 7.0).requires_grad_()
+    assert wt.autograd.gradcheck(lambda t: F.max_pool2d(t * t, 3, 2, 1), (x,))
+    assert wt.autograd.gradgradcheck(lambda t: F.max_pool2d(t * t, 3, 2, 1), (x,))

@@ -54,14 +54,20 @@ def clip(
     """`x` with what is below `min` raised to it and what is above `max` lowered to it.
 
     Bounds are numbers, arrays that broadcast with `x`, or None; `max` wins over `min`. NaN stays
-    NaN, and a bound of NaN gives NaN.
+    NaN, and a bound of NaN gives NaN. The slope at a bound is 0 where it is a number, as of relu,
+    and half for `x` and half for the bound where that is a tensor.
     """
     r = as_tensor("clip", x)
     if min is not None:
-        r = rows.maximum(r, min)
+        r = rows.where(r <= min, min, r) if _cuts(r, min) else rows.maximum(r, min)
     if max is not None:
-        r = rows.minimum(r, max)
+        r = rows.where(r >= max, max, r) if _cuts(r, max) else rows.minimum(r, max)
     return _result("clip", rows.positive(r) if min is None and max is None else r, out)
+
+
+def _cuts(x: Tensor, bound: ArrayLike) -> bool:
+    """Whether a bound is a number beyond which a tensor's gradient ends."""
+    return x.requires_grad and isinstance(bound, (int, float)) and bound == bound
 
 
 @public

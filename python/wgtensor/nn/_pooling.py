@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from wgtensor import _core
+from wgtensor import _generated as rows
 from wgtensor._arrays import ArrayLike, as_tensor, asarray
 from wgtensor._core import Tensor
-from wgtensor._dtypes import float32, iinfo
+from wgtensor._dtypes import float32, iinfo, int32
+from wgtensor._functions import arange
 from wgtensor._naming import public
 from wgtensor._pad import pad
+from wgtensor.autograd import Function
 from wgtensor.nn._windows import Sizes, Windows, check_batch, sizes_of
 
 
@@ -126,6 +129,26 @@ def _axes(t: Tensor, n: int) -> tuple[int, ...]:
     return tuple(range(t.ndim - 2 * n, t.ndim - n))
 
 
+class _Largest(Function):
+    """The maxima of windows; as in PyTorch the first of equal ones has the gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, view: Tensor, n: int) -> Tensor:
+        ctx.save_for_backward(view)
+        ctx.n = n
+        return view.max(axis=_axes(view, n))
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        (view,) = ctx.saved_tensors
+        axes = _axes(view, ctx.n)
+        sizes = tuple(view.shape[a] for a in axes)
+        places = arange(math.prod(sizes), dtype=int32, device=view.device)
+        first = view.detach()._argmax(axes, True) == places.reshape(*sizes, *(1,) * ctx.n)
+        outer = grad.reshape(view.shape[: axes[0]] + (1,) * ctx.n + grad.shape[-ctx.n :])
+        return rows.where(first, outer, 0), None
+
+
 def _max_pool(
     op: str,
     n: int,
@@ -141,7 +164,10 @@ def _max_pool(
     windows = _windows(op, n, t.shape[-n:], kernel_size, stride, padding, dilation, ceil_mode)
     lowest = -math.inf if t.dtype.kind == "f" else iinfo(t.dtype).min
     view = _view(t, n, windows, lowest)
-    return view.max(axis=_axes(view, n))
+    largest: Tensor = (
+        _Largest.apply(view, n) if view.requires_grad else view.max(axis=_axes(view, n))
+    )
+    return largest
 
 
 def _seen(windows: Windows, shape: tuple[int, ...], width: tuple[int, ...], d: int) -> Any:
