@@ -49,6 +49,13 @@ void init_gather(py::module_& m) {
       py::arg("indices"), py::arg("size"), py::arg("axis"), py::arg("mode"), py::arg("op"),
       "Indices along an axis as places from its start, in uint32.");
   m.def(
+      "checked",
+      [](Tensor bad, const std::string& op, std::string message) {
+        return made(unlocked([&] { return checked(bad, op.c_str(), std::move(message)); }));
+      },
+      py::arg("bad"), py::arg("op"), py::arg("message"),
+      "0 in uint32; the read after it was computed raises ValueError where `bad` is true.");
+  m.def(
       "accumulate",
       [](Tensor x, py::handle key, py::handle value, const std::string& reduce,
          const std::string& op) {

@@ -45,6 +45,7 @@ void FaultReport::check(rt::Device& device, rt::Lock& lock) {
   for (const IndexSite& site : sites_) {
     uint32_t above = *word++, below = *word++;
     if (!above && !below) continue;
+    if (!site.message.empty()) raise(ErrorKind::value, "[" + site.op + "] " + site.message);
     bool most = std::max(above, below) == std::numeric_limits<uint32_t>::max();
     std::string index = above ? std::to_string(above) : "-" + std::to_string(below);
     raise(ErrorKind::index, "[" + site.op + "] index " + index + (most ? " (or one beyond)" : "") +

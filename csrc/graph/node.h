@@ -89,7 +89,8 @@ struct SortForm {
 struct IndexSite {
   std::string op;
   int axis = 0;
-  int64_t size = 0;  // of that axis
+  int64_t size = 0;     // of that axis
+  std::string message;  // of a value that is checked as an index below 1 is: what the error says
   bool operator==(const IndexSite&) const = default;
 };
 /// What a search gives: how many elements of the sorted vector are less, or less or equal, or

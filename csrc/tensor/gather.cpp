@@ -98,6 +98,14 @@ Tensor places(const Tensor& indices, int64_t size, int axis, IndexMode mode, con
   return Tensor(i.engine().checked_index(i.node(), std::move(site), use == Use::write));
 }
 
+Tensor checked(const Tensor& bad, const char* op, std::string message) {
+  if (bad.size() == 0) return astype(bad, DType::uint32);
+  Tensor i = astype(bad, DType::uint32);
+  auto site = std::make_shared<graph::IndexSite>(graph::IndexSite{op, 0, 1, std::move(message)});
+  rt::Lock lock = i.engine().lock();
+  return Tensor(i.engine().checked_index(i.node(), std::move(site), false));
+}
+
 Dims broadcast_indices(const Indices& indices, const char* op) {
   Dims shape;
   std::string shapes;

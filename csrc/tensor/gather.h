@@ -24,6 +24,10 @@ IndexMode to_index_mode(const char* op, const std::string& name);
 Tensor places(const Tensor& indices, int64_t size, int axis, IndexMode mode, const char* op,
               Use use = Use::read);
 
+/// 0 in uint32 for each element of `bad`; what computes it finds those that are true, and the next
+/// read raises ValueError: [op] message.
+Tensor checked(const Tensor& bad, const char* op, std::string message);
+
 /// Indices along one axis.
 struct AxisIndex {
   Tensor at;

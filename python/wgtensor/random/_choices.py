@@ -13,8 +13,8 @@ from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor
 from wgtensor._core import DTypeError, ShapeError, Tensor
 from wgtensor._dtypes import float32, int32, to_dtype
 from wgtensor._functions import Shape
-from wgtensor._generated import log, minimum, nextafter
-from wgtensor._indexing import take
+from wgtensor._generated import isfinite, log, minimum, nextafter
+from wgtensor._indexing import take, take_along_axis
 from wgtensor._manipulation import axis_of, stack
 from wgtensor._naming import public
 from wgtensor._reductions import cumulative_sum
@@ -76,8 +76,8 @@ def choice(
     """Integers below a, or slices of a along an axis, drawn with or without repetition.
 
     p: their probabilities, alike by default. The result has `shape` in place of the axis. Raises
-    ValueError for more draws than there are without repetition, ShapeError for another number of
-    probabilities.
+    ValueError for more draws than there are without repetition and for probabilities as
+    multinomial's weights, ShapeError for another number of them.
     """
     whole = isinstance(a, (int, np.integer))
     t = None if whole else as_tensor("choice", a, device)
@@ -91,6 +91,8 @@ def choice(
         weights = as_tensor("choice", p, where)
         if weights.shape != (n,):
             raise ShapeError(f"[choice] probabilities of shape {weights.shape} for {n}")
+        if not isinstance(p, Tensor):
+            _check_weights(np.asarray(p))
         drawn = multinomial(weights, count, replace, generator=generator)
     elif replace:
         drawn = randint(n, shape=count, device=where, generator=generator)
@@ -108,21 +110,29 @@ def multinomial(
 
     Weights need not sum to 1. Without replacement the places of the largest log(p) + Gumbel noise
     (Gumbel 1954; Vieira 2014), those of weight 0 last; with it, random numbers looked up among the
-    running sums. int32. Raises ValueError for more draws than weights without replacement.
+    running sums. int32. Raises ValueError for more draws than weights without replacement, and for
+    weights that are negative, infinite or NaN, or all 0: at once where they are host data, else
+    with the next read.
     """
     t = as_tensor("multinomial", p)
+    if not isinstance(p, Tensor):
+        _check_weights(np.asarray(p))
     if t.ndim not in (1, 2) or t.shape[-1] == 0:
         raise ShapeError(f"[multinomial] takes (n,) or (m, n), not {t.shape}")
     if t.dtype.kind == "b":
         raise DTypeError("[multinomial] is not defined for bool: cast with astype()")
     t = t._astype(_core.unpacked(t.dtype) if t.dtype.kind == "f" else float32)
+    if isinstance(p, Tensor):
+        t = t + _core.checked(~((t >= 0) & isfinite(t)), "multinomial", _WRONG)._astype(t.dtype)
     k = operator.index(num_samples)
     if k < 0 or (not replacement and k > t.shape[-1]):
         raise ValueError(f"[multinomial] {k} draws of {t.shape[-1]} weights")
     if replacement:
         return _with_replacement(t, k, generator)
     noise = gumbel(t.shape, dtype=t.dtype, device=t.device, generator=generator)
-    return argsort(log(t) + noise, descending=True)[..., :k]._astype(int32)
+    drawn = argsort(log(t) + noise, descending=True)
+    largest = take_along_axis(t, drawn[..., :1], -1)
+    return drawn[..., :k]._astype(int32) + _any_weight(largest)
 
 
 def _with_replacement(t: Tensor, k: int, generator: Generator | None) -> Tensor:
@@ -134,6 +144,24 @@ def _with_replacement(t: Tensor, k: int, generator: Generator | None) -> Tensor:
     # Below the sum, also where the product is rounded up: so what has weight 0 is never found.
     share = minimum(u * total, nextafter(total, 0))
     if t.ndim == 1:
-        return searchsorted(sums, share, side="right")._astype(int32)
+        return searchsorted(sums, share, side="right")._astype(int32) + _any_weight(total)
     rows = [searchsorted(sums[i], share[i], side="right") for i in range(t.shape[0])]
-    return stack(rows)._astype(int32)
+    return stack(rows)._astype(int32) + _any_weight(total)
+
+
+_WRONG = "weights are finite and not negative"
+_NONE = "all weights are 0"
+
+
+def _check_weights(p: np.ndarray[Any, Any]) -> None:
+    if p.dtype.kind not in "iuf" or p.ndim == 0:
+        return
+    if not (np.isfinite(p) & (p >= 0)).all():
+        raise ValueError(f"[multinomial] {_WRONG}")
+    if not (p.sum(axis=-1) > 0).all():
+        raise ValueError(f"[multinomial] {_NONE}")
+
+
+def _any_weight(largest: Tensor) -> Tensor:
+    """0, checked where no weight is above it."""
+    return _core.checked(~(largest > 0), "multinomial", _NONE)._astype(int32)

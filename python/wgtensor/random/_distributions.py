@@ -225,7 +225,7 @@ def bernoulli(
     """1 with probability p, else 0; of the dtype of a float tensor p, else the default float.
 
     A number p counts with 32 bits, a tensor, which broadcasts to `shape` or gives it, with 24.
-    Raises ValueError for a number outside of [0, 1].
+    Raises ValueError for probabilities outside of [0, 1]: for those of a tensor with the next read.
     """
     op = "bernoulli"
     if _is_number(p):
@@ -237,7 +237,16 @@ def bernoulli(
     d = default if dtype is None else to_dtype(dtype)
     wide = t.dtype if t.dtype.itemsize == 8 and t.dtype.kind == "f" else float32
     u = _draw("uniform", op, t.shape if shape is None else shape, wide, t.device, generator)
-    return (u < t)._astype(d)
+    if not isinstance(p, Tensor):
+        a = np.asarray(p)
+        if not ((a >= 0) & (a <= 1)).all():
+            raise ValueError(f"[{op}] {_PROBABILITIES}")
+        return (u < t)._astype(d)
+    wrong = _core.checked(~((t >= 0) & (t <= 1)), op, _PROBABILITIES)
+    return (u < t + wrong._astype(t.dtype))._astype(d)
+
+
+_PROBABILITIES = "probabilities lie in [0, 1]"
 
 
 def coin(
