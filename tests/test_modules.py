@@ -194,7 +194,7 @@ def test_text() -> None:
     text = repr(Net())
     assert text.startswith("Net(\n  (first): Linear(in_features=4, out_features=3, bias=True)\n")
     assert "  (rest): Sequential(\n    (0): ReLU()\n" in text
-    assert repr(nn.Dropout(0.25)) == "Dropout(p=0.25)"
+    assert repr(nn.Dropout(0.25)) == "Dropout(p=0.25, inplace=False)"
     assert repr(nn.LeakyReLU(0.2)) == "LeakyReLU(negative_slope=0.2)"
 
 

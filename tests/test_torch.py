@@ -15,45 +15,9 @@ from wgtensor import nn, optim
 from wgtensor.nn import functional as F
 
 torch = pytest.importorskip("torch")
+from beside_torch import Array, close, compare, normal, port, unit  # noqa: E402
+
 tf = torch.nn.functional
-Array = np.ndarray[Any, Any]
-
-
-def close(a: Any, b: Any, tolerance: float = 2e-5) -> None:
-    x, y = a.detach().numpy(), b.detach().numpy()
-    assert x.shape == y.shape
-    np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
-
-
-def both(arrays: list[Array]) -> tuple[list[Any], list[Any]]:
-    """Leaves of both libraries that require grad where they are floats, and no signs."""
-    ours = [wt.asarray(a) for a in arrays]
-    theirs = [torch.tensor(a.astype(np.int64) if a.dtype.kind == "i" else a) for a in arrays]
-    for group in (ours, theirs):
-        for a, t in zip(arrays, group, strict=True):
-            if a.dtype.kind == "f" and not np.isin(a, (-1, 1)).all():
-                t.requires_grad_()
-    return ours, theirs
-
-
-def compare(ours: Callable[..., Any], theirs: Callable[..., Any], arrays: list[Array]) -> None:
-    a, b = both(arrays)
-    x, y = ours(*a), theirs(*b)
-    close(x, y)
-    weights = np.random.default_rng(0).normal(size=x.shape).astype(np.float32)
-    (x * weights).sum().backward()
-    (y * torch.tensor(weights)).sum().backward()
-    for p, q in zip(a, b, strict=True):
-        if p.requires_grad and q.grad is not None:
-            close(p.grad, q.grad)
-
-
-def normal(rng: np.random.Generator, *shape: int) -> Array:
-    return rng.normal(size=shape).astype(np.float32)
-
-
-def unit(rng: np.random.Generator, *shape: int) -> Array:
-    return rng.uniform(0.05, 0.95, shape).astype(np.float32)
 
 
 def signs(rng: np.random.Generator, *shape: int) -> Array:
@@ -152,47 +116,22 @@ def test_functions(rng: np.random.Generator) -> None:
         )
 
 
-def port(ours: nn.Module, theirs: Any) -> None:
-    """The state of PyTorch's module, by its own names."""
-    result = ours.load_state_dict({k: v.numpy() for k, v in theirs.state_dict().items()})
-    assert result == ([], [])
-
-
-LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], tuple[int, ...]]] = [
-    ("Linear", (6, 5), {}, (3, 4, 6)),
-    ("LayerNorm", (6,), {}, (3, 4, 6)),
-    ("GroupNorm", (2, 4), {}, (3, 4, 6)),
-    ("BatchNorm1d", (4,), {}, (3, 4, 6)),
-    ("PReLU", (4,), {}, (3, 4, 6)),
-    ("Conv1d", (4, 6, 3), {"padding": 1, "groups": 2}, (3, 4, 6)),
-    ("Conv2d", (2, 3, 3), {"stride": 2, "bias": False}, (2, 2, 7, 8)),
-    ("TransformerEncoderLayer", (8, 2, 16, 0.0), {"batch_first": True}, (3, 5, 8)),
-    (
-        "TransformerEncoderLayer",
-        (8, 2, 16, 0.0),
-        {"norm_first": True, "activation": "gelu"},
-        (5, 3, 8),
-    ),
-]
-
-
-@pytest.mark.parametrize("case", range(len(LAYERS)))
-def test_layers(case: int, rng: np.random.Generator) -> None:
-    name, args, options, shape = LAYERS[case]
-    torch.manual_seed(0)
-    theirs = getattr(torch.nn, name)(*args, **options)
-    ours = getattr(nn, name)(*args, **options)
-    assert [n for n, _ in ours.named_parameters()] == [n for n, _ in theirs.named_parameters()]
-    assert list(ours.state_dict()) == list(theirs.state_dict())
-    port(ours, theirs)
-    x = normal(rng, *shape)
-    for _ in range(2):
-        compare(ours, theirs, [x])
-    for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
-        close(p.grad, q.grad, 1e-4)
-    for p, q in zip(ours.buffers(), theirs.buffers(), strict=True):
-        close(p, q)
-    compare(ours.eval(), theirs.eval(), [x])
+def test_kinks() -> None:
+    """Slopes where operands are equal, or a value is at a bound."""
+    x = np.array([0, 1, 0.5, -1, 2, 1], np.float32)
+    y = np.array([0, 1, 1, -1, 1, 2], np.float32)
+    for name in ("maximum", "minimum", "fmax", "fmin"):
+        compare(getattr(wt, name), getattr(torch, name), [x * 3, y * 3])
+    for bounds in ((0, 1), (0.0, None), (None, 1.0)):
+        compare(lambda a, b=bounds: wt.clip(a, *b), lambda a, b=bounds: torch.clamp(a, *b), [x * 1])
+    zeros = np.zeros(6, np.float32) + 0.0
+    compare(wt.clip, torch.clamp, [x, zeros, y * 0 + 1.5])
+    rows = np.array([[1, 2, 2, 0], [3, 3, 3, 1]], np.float32)
+    compare(lambda a: a.max(axis=1), lambda a: a.amax(1), [rows])
+    compare(lambda a: a.max(), lambda a: a.max(), [rows])
+    for args in ((2,), (3, 1, 1)):
+        compare(lambda a, o=args: F.max_pool1d(a, *o), lambda a, o=args: tf.max_pool1d(a, *o),
+                [rows])  # fmt: skip
 
 
 def test_multihead_attention(rng: np.random.Generator) -> None:

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from wgtensor import _core
+from wgtensor._arrays import asarray
 from wgtensor._core import Tensor
 from wgtensor._gradcheck import GradcheckError, gradcheck, gradgradcheck
 
@@ -148,10 +149,14 @@ def _tensors(op: str, what: str, value: Any) -> list[Tensor]:
 def _grads(op: str, outputs: list[Tensor], grads: Any) -> list[Tensor | None]:
     if grads is None:
         return []
-    items = [grads] if isinstance(grads, Tensor) else list(grads)
+    one = isinstance(grads, (Tensor, int, float)) or hasattr(grads, "__array__")
+    items = [grads] if one else list(grads)
     if len(items) != len(outputs):
         raise ValueError(f"[{op}] {len(items)} gradients for {len(outputs)} outputs")
-    return items
+    return [
+        g if g is None or isinstance(g, Tensor) else asarray(g, dtype=t.dtype, device=t.device)
+        for g, t in zip(items, outputs, strict=True)
+    ]
 
 
 def backward(

@@ -30,6 +30,7 @@ from wgtensor.nn._activations import (
     Tanhshrink,
     Threshold,
 )
+from wgtensor.nn._adaptive import AdaptiveAvgPool1d, AdaptiveAvgPool2d
 from wgtensor.nn._attention import MultiheadAttention, TransformerEncoder, TransformerEncoderLayer
 from wgtensor.nn._containers import ModuleDict, ModuleList, ParameterList, Sequential
 from wgtensor.nn._conv_modules import (
@@ -41,8 +42,10 @@ from wgtensor.nn._conv_modules import (
     MaxPool1d,
     MaxPool2d,
 )
+from wgtensor.nn._decoder import Transformer, TransformerDecoder, TransformerDecoderLayer
 from wgtensor.nn._dropout import Dropout, Dropout1d, Dropout2d
 from wgtensor.nn._embedding import Embedding
+from wgtensor.nn._instance import InstanceNorm1d, InstanceNorm2d
 from wgtensor.nn._linear import Bilinear, Flatten, Identity, Linear, Unflatten
 from wgtensor.nn._loss_modules import (
     BCELoss,
@@ -73,6 +76,8 @@ from wgtensor.nn._normalization import (
     LayerNorm,
     RMSNorm,
 )
+from wgtensor.nn._recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from wgtensor.nn._transposed import ConvTranspose1d, ConvTranspose2d
 
 _parameter.install()
 
@@ -81,7 +86,12 @@ __all__ = [
     "ELU",
     "GELU",
     "GLU",
+    "GRU",
+    "LSTM",
+    "RNN",
     "SELU",
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
     "AvgPool1d",
     "AvgPool2d",
     "BCELoss",
@@ -93,6 +103,8 @@ __all__ = [
     "Conv1d",
     "Conv2d",
     "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
     "CosineEmbeddingLoss",
     "CrossEntropyLoss",
     "Dropout",
@@ -100,6 +112,7 @@ __all__ = [
     "Dropout2d",
     "Embedding",
     "Flatten",
+    "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
     "Hardshrink",
@@ -109,8 +122,11 @@ __all__ = [
     "HingeEmbeddingLoss",
     "HuberLoss",
     "Identity",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
     "KLDivLoss",
     "L1Loss",
+    "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
@@ -133,6 +149,7 @@ __all__ = [
     "ParameterList",
     "PoissonNLLLoss",
     "RMSNorm",
+    "RNNCell",
     "ReLU",
     "ReLU6",
     "Sequential",
@@ -148,6 +165,9 @@ __all__ = [
     "Tanh",
     "Tanhshrink",
     "Threshold",
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
     "TransformerEncoder",
     "TransformerEncoderLayer",
     "TripletMarginLoss",

@@ -131,6 +131,8 @@ class Activation(Module):
         return type(self).function(input, *self.arguments.values())
 
     def extra_repr(self) -> str:
+        if list(self.arguments) == ["lambd"]:
+            return str(self.arguments["lambd"])
         return ", ".join(f"{k}={v!r}" for k, v in self.arguments.items())
 
 

@@ -202,11 +202,17 @@ class MultiheadAttention(Module):
         added = [g.where(m, 0.0, -math.inf) if m.dtype.kind == "b" else m for m in found]
         return added[0] + added[1]
 
-    def extra_repr(self) -> str:
-        return f"{self.embed_dim}, {self.num_heads}, dropout={self.dropout}"
-
 
 _ACTIVATIONS: dict[str, Callable[..., Tensor]] = {"relu": g.relu, "gelu": g.gelu}
+
+
+def activation_of(op: str, activation: str | Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A function, or that of a name. Raises ValueError."""
+    if not isinstance(activation, str):
+        return activation
+    if activation not in _ACTIVATIONS:
+        raise ValueError(f"[{op}] activation {activation!r} is unknown")
+    return _ACTIVATIONS[activation]
 
 
 class TransformerEncoderLayer(Module):
@@ -231,9 +237,7 @@ class TransformerEncoderLayer(Module):
     ) -> None:
         super().__init__()
         at = {"device": device, "dtype": dtype}
-        if isinstance(activation, str) and activation not in _ACTIVATIONS:
-            raise ValueError(f"[TransformerEncoderLayer] activation {activation!r} is unknown")
-        self.activation = _ACTIVATIONS[activation] if isinstance(activation, str) else activation
+        self.activation = activation_of("TransformerEncoderLayer", activation)
         self.norm_first = norm_first
         self.self_attn = MultiheadAttention(
             d_model, nhead, dropout, bias, batch_first=batch_first, **at

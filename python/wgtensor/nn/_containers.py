@@ -42,7 +42,7 @@ class _Modules(Module):
             self.append(module)
 
     def _made(self, modules: Any) -> Any:
-        made: Any = type(self)
+        made: Any = ModuleList
         return made(modules)
 
     def append(self, module: Any) -> Any:
@@ -55,6 +55,20 @@ class _Modules(Module):
         for module in modules:
             self.append(module)
         return self
+
+    def __add__(self, other: Any) -> Any:
+        if not isinstance(other, _Modules):
+            return NotImplemented
+        return self._made([*self, *other])
+
+    def __iadd__(self, other: Any) -> Any:
+        return self.extend(other)
+
+    def pop(self, index: int) -> Any:
+        """Takes a module out and returns it."""
+        module = self[index]
+        del self[index]
+        return module
 
     def insert(self, index: int, module: Module) -> None:
         """Adds a module before the one at `index`."""
@@ -88,6 +102,9 @@ class Sequential(_Modules):
         names = list(self._modules)
         self.register_module(names[int(_place("Sequential", index, len(self)))], module)
 
+    def _made(self, modules: Any) -> Any:
+        return Sequential(*modules)
+
     def forward(self, input: Any) -> Any:
         for module in self:
             input = module(input)
@@ -96,6 +113,23 @@ class Sequential(_Modules):
 
 class ModuleList(_Modules):
     """A list of modules, which are found as attributes are."""
+
+    def __repr__(self) -> str:
+        """As PyTorch's: neighbours with the same text are one line."""
+        runs: list[list[Any]] = []  # first, last, text
+        for i, module in enumerate(self):
+            text = repr(module)
+            if runs and runs[-1][2] == text:
+                runs[-1][1] = i
+            else:
+                runs.append([i, i, text])
+        if not runs:
+            return "ModuleList()"
+        lines = [
+            (f"({a}): " if a == b else f"({a}-{b}): {b - a + 1} x ") + text.replace("\n", "\n  ")
+            for a, b, text in runs
+        ]
+        return "ModuleList(\n  " + "\n  ".join(lines) + "\n)"
 
     def __init__(self, modules: Iterable[Any] = ()) -> None:
         super().__init__()

@@ -6,17 +6,28 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from wgtensor._arrays import ArrayLike, DeviceLike
+from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor
 from wgtensor._core import Tensor
+from wgtensor._pad import pad
 from wgtensor.nn import init
 from wgtensor.nn._convolution import conv1d, conv2d, conv3d
 from wgtensor.nn._linear import new_parameter, uniform_by_fan
 from wgtensor.nn._module import Module
 from wgtensor.nn._pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
-from wgtensor.nn._windows import Padding, Sizes, sizes_of
+from wgtensor.nn._windows import Padding, Sizes, check_batch, padding_of, sizes_of, spans_of
+
+#: PyTorch's names, and those of pad().
+_PADDING_MODES = {
+    "zeros": "constant",
+    "reflect": "reflect",
+    "replicate": "edge",
+    "circular": "wrap",
+}
 
 
 class _Convolution(Module):
+    """padding_mode: what surrounds the input: zeros, reflect, replicate or circular."""
+
     function: Callable[..., Tensor]
     dimensions: int
 
@@ -30,11 +41,17 @@ class _Convolution(Module):
         dilation: Sizes = 1,
         groups: int = 1,
         bias: bool = True,
+        padding_mode: str = "zeros",
         device: DeviceLike = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
         name = type(self).__name__
+        if padding_mode not in _PADDING_MODES:
+            raise ValueError(
+                f"[{name}] padding_mode is one of {', '.join(_PADDING_MODES)}, not {padding_mode!r}"
+            )
+        self.padding_mode = padding_mode
         if groups < 1 or in_channels % groups or out_channels % groups:
             raise ValueError(
                 f"[{name}] groups={groups} do not divide {in_channels} and {out_channels} channels"
@@ -56,15 +73,42 @@ class _Convolution(Module):
             uniform_by_fan(self.bias, init.fans("reset_parameters", self.weight)[0])
 
     def forward(self, input: ArrayLike) -> Tensor:
-        window = (self.stride, self.padding, self.dilation, self.groups)
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            input, padding = self._surrounded(input), 0
+        window = (self.stride, padding, self.dilation, self.groups)
         return type(self).function(input, self.weight, self.bias, *window)
 
+    def _surrounded(self, input: ArrayLike) -> Tensor:
+        """With what the mode puts around it."""
+        name, n = type(self).__name__, self.dimensions
+        x = as_tensor(name, input)
+        check_batch(name, x, n)
+        steps = sizes_of(name, "stride", self.stride, n, 1)
+        spans = spans_of(self.kernel_size, sizes_of(name, "dilation", self.dilation, n, 1))
+        widths = padding_of(name, self.padding, steps, spans)
+        mode = _PADDING_MODES[self.padding_mode]
+        return pad(x, [(0, 0)] * (x.ndim - n) + list(widths), mode=mode)
+
     def extra_repr(self) -> str:
-        return (
-            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
-            f"stride={self.stride}, padding={self.padding!r}, dilation={self.dilation}, "
-            f"groups={self.groups}, bias={self.bias is not None}"
-        )
+        n, name = self.dimensions, type(self).__name__
+        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}"
+        text += f", stride={sizes_of(name, 'stride', self.stride, n, 1)}"
+        padding: Any = self.padding
+        if not isinstance(padding, (str, tuple, list)):
+            padding = (padding,) * n
+        if padding != (0,) * n:
+            text += f", padding={padding}"
+        dilation = sizes_of(name, "dilation", self.dilation, n, 1)
+        if dilation != (1,) * n:
+            text += f", dilation={dilation}"
+        if self.groups != 1:
+            text += f", groups={self.groups}"
+        if self.bias is None:
+            text += ", bias=False"
+        if self.padding_mode != "zeros":
+            text += f", padding_mode={self.padding_mode}"
+        return text
 
 
 class Conv1d(_Convolution):
@@ -103,7 +147,12 @@ class _Pooling(Module):
         return type(self).function(input, *window, **self.options)
 
     def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+        stride = self.kernel_size if self.stride is None else self.stride
+        text = f"kernel_size={self.kernel_size}, stride={stride}, padding={self.padding}"
+        for name, default in (("dilation", 1), ("ceil_mode", False)):
+            if "dilation" in self.names:  # PyTorch's text of means has neither
+                text += f", {name}={self.options.get(name, default)}"
+        return text
 
 
 class MaxPool1d(_Pooling):

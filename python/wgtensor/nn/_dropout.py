@@ -71,7 +71,7 @@ class _Dropout(Module):
         self.p, self.inplace = p, inplace
 
     def extra_repr(self) -> str:
-        return f"p={self.p}"
+        return f"p={self.p}, inplace={self.inplace}"
 
 
 class Dropout(_Dropout):

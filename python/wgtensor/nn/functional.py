@@ -34,11 +34,13 @@ from wgtensor.nn._activations import (
     softmin,
     softplus,
 )
+from wgtensor.nn._adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d
 from wgtensor.nn._attention import scaled_dot_product_attention
 from wgtensor.nn._classes import cross_entropy, multi_margin_loss, nll_loss
 from wgtensor.nn._convolution import conv1d, conv2d, conv3d
 from wgtensor.nn._dropout import dropout, dropout1d, dropout2d
 from wgtensor.nn._embedding import embedding, one_hot
+from wgtensor.nn._instance import instance_norm
 from wgtensor.nn._linear import bilinear, linear
 from wgtensor.nn._losses import (
     binary_cross_entropy,
@@ -61,8 +63,11 @@ from wgtensor.nn._losses import (
 )
 from wgtensor.nn._normalization import batch_norm, group_norm, layer_norm, rms_norm
 from wgtensor.nn._pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from wgtensor.nn._transposed import conv_transpose1d, conv_transpose2d
 
 __all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
     "avg_pool1d",
     "avg_pool2d",
     "batch_norm",
@@ -73,6 +78,8 @@ __all__ = [
     "conv1d",
     "conv2d",
     "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
@@ -92,6 +99,7 @@ __all__ = [
     "hardtanh",
     "hinge_embedding_loss",
     "huber_loss",
+    "instance_norm",
     "kl_div",
     "l1_loss",
     "layer_norm",

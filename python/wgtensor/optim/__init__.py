@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from wgtensor.optim import lr_scheduler
+from wgtensor.optim import lr_scheduler, swa_utils
 from wgtensor.optim._adaptive import Adagrad, Adam, AdamW, Lion, RMSprop
 from wgtensor.optim._optimizer import Optimizer
 from wgtensor.optim._sgd import SGD
 
-__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Lion", "Optimizer", "RMSprop", "lr_scheduler"]
+__all__ = [
+    "SGD",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Lion",
+    "Optimizer",
+    "RMSprop",
+    "lr_scheduler",
+    "swa_utils",
+]
