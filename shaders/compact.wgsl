@@ -52,7 +52,38 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let start = block * 4096u + lane * 4u;
 //% for g in 0..4
   var t{{g}} = 0u;
+//% end
+//% if FOUR
+//% for g in 0..4
   if (live) { t{{g}} = truth(start + {{g * 1024}}u); }
+//% end
+//% else
+  // Neighbours read neighbours. In a count order is of no account; else half a block goes by workgroup memory.
+  let first = block * 4096u + lane;
+//% for h in 0..2
+//% for i in 0..8
+  var s{{8 * h + i}} = 0u;
+  if (live) { s{{8 * h + i}} = truth_of_one(first + {{2048 * h + 256 * i}}u); }
+//% end
+//% end
+//% for h in 0..2
+//% if COMPACT
+//% for i in 0..8
+  co_places[{{256 * i}}u + lane] = s{{8 * h + i}};
+//% end
+  workgroupBarrier();
+//% for g in 0..2
+//% for j in 0..4
+  t{{2 * h + g}} |= co_places[{{1024 * g + j}}u + 4u * lane] << {{j}}u;
+//% end
+//% end
+  workgroupBarrier();
+//% else
+//% for i in 0..8
+  t{{2 * h}} |= s{{8 * h + i}} << {{i}}u;
+//% end
+//% end
+//% end
 //% end
   // Counts of two steps to a word.
 //% for g in 0..2

@@ -1,18 +1,17 @@
 // The accumulators of exact_sums.wgsl, and the base, as floats: each sum is rounded once, to the nearest, ties to even.
 // A lane takes a place: it adds up COPIES of its limbs, SPACING places apart, makes digits without carries of them,
-// turns them round if they are negative, and rounds what follows the first bit. All of it is arithmetic of integers, so
+// turns them round if they are negative, and rounds what follows the first bit. Few limbs have code of their own. All of it is arithmetic of integers, so
 // that numbers which the processor's floats flush are kept.
 {{DECLARATIONS}}
 {{FUNCTIONS}}
-//% let WORDS = BITS / 4
 @compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>,
         @builtin(num_workgroups) nwg: vec3<u32>) {
   let place = (wid.z * nwg.x + wid.x) * 256u + lid.x;
   if (place >= {{PLACES}}) { return; }
-  let start = {{RANGE}}[0];
-  let far = {{RANGE}}[1] == 0u;
-  let limbs = select({{RANGE}}[1], 8u, far);
+  let start = {{CHOICE}}[0];
+  let far = {{CHOICE}}[1] == 0u;
+  let limbs = select({{CHOICE}}[1], 8u, far);
 
   // The base in limbs.
   let base = base_bits(place);
@@ -29,23 +28,6 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let own = vec2<u32>(base_low, select(base_high, base_high & 15u, far));
   let next = vec2<u32>(select(0u, base_high >> 4u, far), 0u);
   let turn = select(0u, 0xffffffffu, base != size);
-  // 0 - x is ~x + 1: what carries into the upper half is that x is 0.
-//% for i in 0..8
-  let b{{i}} = select(vec2<u32>(0u), own, limb == {{i}}u) + select(vec2<u32>(0u), next, limb + 1u == {{i}}u);
-  var low{{i}} = (b{{i}}.x ^ turn) - turn;
-  var high{{i}} = (b{{i}}.y ^ turn) + select(0u, turn & 1u, b{{i}}.x == 0u);
-//% end
-  for (var c = 0u; c < {{COPIES}}u; c += 1u) {
-    let at = (c * {{SPACING}} + place) * limbs * 2u;
-//% for i in 0..8
-    if ({{i}}u < limbs) {
-      let l = {{LIMBS}}[at + {{2 * i}}u];
-      low{{i}} += l;
-      high{{i}} += {{LIMBS}}[at + {{2 * i + 1}}u] + select(0u, 1u, low{{i}} < l);
-    }
-//% end
-  }
-
   // Of the sum's size: 64 bits that begin with the first that is set or up to 31 before it, whether anything follows
   // them, and the position of the first.
   var upper = 0u;
@@ -55,6 +37,8 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   var negative = false;
   var below = 0u;
   if (far) {
+//% let N = 8
+//% include exact_limbs.wgsl
     // Digits of 36 bits.
     var carry = 0;
 //% for i in 0..8
@@ -88,45 +72,17 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       upper = 0x80000000u;
       top = 400u;
     }
-  } else {
-    // Digits of BITS bits, as words.
-    var carry = vec2<u32>(0u);
-//% for i in 0..8
-    let t{{i}} = low{{i}} + carry.x;
-    let u{{i}} = high{{i}} + carry.y + select(0u, 1u, t{{i}} < low{{i}});
-    carry = vec2<u32>((t{{i}} >> {{BITS}}u) | (u{{i}} << {{32 - BITS}}u),
-                      bitcast<u32>(bitcast<i32>(u{{i}}) >> {{BITS}}u));
-//% end
-    negative = carry.y >= 0x80000000u;
-    let ones = select(0u, 0xffffffffu, negative);
-    var one = ones & 1u;
-//% for k in 0..WORDS + 2
-//% if k < WORDS
 //% if BITS == 16
-    let w{{k}} = (t{{2 * k}} & 0xffffu) | (t{{2 * k + 1}} << 16u);
-//% else
-    let w{{k}} = (t{{4 * k}} & 255u) | ((t{{4 * k + 1}} & 255u) << 8u) |
-                 ((t{{4 * k + 2}} & 255u) << 16u) | (t{{4 * k + 3}} << 24u);
+  } else if (limbs <= 2u) {
+//% let N = 2
+//% include exact_words.wgsl
 //% end
-//% elif k == WORDS
-    let w{{k}} = carry.x;
-//% else
-    let w{{k}} = carry.y;
-//% end
-    let d{{k}} = (w{{k}} ^ ones) + one;
-    one = select(0u, one, d{{k}} == 0u);
-    if (d{{k}} != 0u) {
-      upper = d{{k}};
-//% if k > 0
-      lower = d{{k - 1}};
-      rest = below;
-//% end
-      top = start + {{32 * k + 31}}u;
-    }
-//% if k > 0
-    below |= d{{k - 1}};
-//% end
-//% end
+  } else if (limbs <= 4u) {
+//% let N = 4
+//% include exact_words.wgsl
+  } else {
+//% let N = 8
+//% include exact_words.wgsl
   }
 
   let zeros = select(countLeadingZeros(lower) + 32u, countLeadingZeros(upper), upper != 0u);

@@ -4,15 +4,14 @@
 // as that takes, BITS apart from the first position on, and a number enters one of them. Else it has 8 limbs, 36 bits
 // apart from position 0 on, and a number enters two. Each place has COPIES such accumulators, which share its numbers,
 // for many lanes would wait for one. FLAGS have 4 bits for each place: NaN, inf, -inf, and 0 on top of a base of -0.
-// RANGE: the first position, the limbs or 0 for all 8, and then the least and the greatest position that each group
-// of numbers has.
+// RANGE has the least and the greatest position of each group of numbers, CHOICE the first of all, and the limbs or 0
+// for all 8.
 //
-// STAGE 0 finds positions, 1 what takes them all; 2 clears accumulators, 3 enters numbers, 4 adds up groups of copies;
+// STAGE 0 finds positions, 1 chooses limbs and clears them, 2 enters numbers, 3 adds up groups of copies;
 // exact_round.wgsl makes floats of them.
 {{DECLARATIONS}}
 {{FUNCTIONS}}
 //% if STAGE == 0 || STAGE == 1
-//% if LANES > 1
 var<workgroup> es_ends: array<vec2<u32>, {{LANES}}>;
 
 fn ends_of_all(lane: u32, mine: vec2<u32>) -> vec2<u32> {
@@ -28,11 +27,18 @@ fn ends_of_all(lane: u32, mine: vec2<u32>) -> vec2<u32> {
   }
   return es_ends[0];
 }
-//% else
-fn ends_of_all(lane: u32, mine: vec2<u32>) -> vec2<u32> {
-  return mine;
-}
 //% end
+//% if STAGE == 0 || STAGE == 2
+// The row, and the element in it.
+fn row_of(t: u32) -> vec2<u32> {
+//% if ALONE
+  return vec2<u32>(t, 0u);
+//% else
+  let r = t / {{ELEMENTS}};
+  return vec2<u32>(r, t - r * {{ELEMENTS}});
+//% end
+}
+
 //% end
 //% if STAGE == 0
 fn ends_with(ends: vec2<u32>, bits: u32) -> vec2<u32> {
@@ -49,8 +55,8 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   for (var i = wid.x * {{4 * LANES}}u + lid.x; i < {{COUNT}}; i += nwg.x * {{4 * LANES}}u) {
 //% for j in 0..4
     let t{{j}} = min(i + {{j * LANES}}u, {{COUNT}} - 1u);
-    let r{{j}} = t{{j}} / {{ELEMENTS}};
-    let v{{j}} = bitcast<u32>(load(r{{j}}, t{{j}} - r{{j}} * {{ELEMENTS}}));
+    let r{{j}} = row_of(t{{j}});
+    let v{{j}} = bitcast<u32>(load(r{{j}}.x, r{{j}}.y));
 //% end
 //% for j in 0..4
     ends = ends_with(ends, v{{j}});
@@ -61,43 +67,36 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   }
   let all = ends_of_all(lid.x, ends);
   if (lid.x == 0u) {
-    {{RANGE}}[2u * ({{GROUP}} + wid.x) + 2u] = all.x;
-    {{RANGE}}[2u * ({{GROUP}} + wid.x) + 3u] = all.y;
+    {{RANGE}}[2u * ({{GROUP}} + wid.x)] = all.x;
+    {{RANGE}}[2u * ({{GROUP}} + wid.x) + 1u] = all.y;
   }
 }
 //% elif STAGE == 1
+// Each workgroup finds out how many limbs it takes, and the first one keeps that.
 @compute @workgroup_size({{LANES}}, 1, 1)
-fn main(@builtin(local_invocation_id) lid: vec3<u32>) {
+fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>,
+        @builtin(num_workgroups) nwg: vec3<u32>) {
   var ends = vec2<u32>(255u, 0u);
-  for (var i = lid.x + 1u; i <= {{GROUPS}}; i += {{LANES}}u) {
+  for (var i = lid.x; i < {{GROUPS}}; i += {{LANES}}u) {
     ends = vec2<u32>(min(ends.x, {{RANGE}}[2u * i]), max(ends.y, {{RANGE}}[2u * i + 1u]));
   }
   let all = ends_of_all(lid.x, ends);
-  if (lid.x == 0u) {
-    let first = min(all.x, all.y);
-    let limbs = (all.y - first) / {{BITS}}u + 1u;
-    {{RANGE}}[0] = select(0u, first, limbs <= 8u);
-    {{RANGE}}[1] = select(0u, limbs, limbs <= 8u);
+  let first = min(all.x, all.y);
+  let wanted = (all.y - first) / {{BITS}}u + 1u;
+  let close = wanted <= 8u;
+  if (wid.x == 0u && lid.x == 0u) {
+    {{CHOICE}}[0] = select(0u, first, close);
+    {{CHOICE}}[1] = select(0u, wanted, close);
+  }
+  let quarters = ({{ACCUMULATORS}} * select(8u, wanted, close) + 1u) >> 1u;
+  for (var i = wid.x * {{LANES}}u + lid.x; i < quarters; i += nwg.x * {{LANES}}u) {
+    {{LIMBS}}[i] = vec4<u32>(0u);
+  }
+  for (var i = wid.x * {{LANES}}u + lid.x; i < {{FLAG_WORDS}}; i += nwg.x * {{LANES}}u) {
+    {{FLAGS}}[i] = 0u;
   }
 }
-//% else
-fn limb_count() -> u32 {
-  return select({{RANGE}}[1], 8u, {{RANGE}}[1] == 0u);
-}
-//% end
-//% if STAGE == 2
-@compute @workgroup_size(256, 1, 1)
-fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>,
-        @builtin(num_workgroups) nwg: vec3<u32>) {
-  let group = wid.z * nwg.x + wid.x;
-  let quarters = ({{ACCUMULATORS}} * limb_count() + 1u) >> 1u;
-//% for j in 0..4
-  let i{{j}} = group * 1024u + {{256 * j}}u + lid.x;
-  if (i{{j}} < quarters) { {{LIMBS}}[i{{j}}] = vec4<u32>(0u); }
-//% end
-  if (i0 - group * 768u < {{FLAG_WORDS}}) { {{FLAGS}}[i0 - group * 768u] = 0u; }
-}
-//% elif STAGE == 3
+//% elif STAGE == 2
 fn flag(place: u32, bit: u32) {
   let mine = bit << ((place & 7u) * 4u);
   if ((atomicLoad(&{{FLAGS}}[place >> 3u]) & mine) == 0u) { atomicOr(&{{FLAGS}}[place >> 3u], mine); }
@@ -115,8 +114,10 @@ fn add_limb(at: u32, low: u32, high: u32, negative: bool) {
 //% end
 }
 
-fn enter(element: u32, place: u32, bits: u32) {
-  let at = ((element & {{COPIES - 1}}u) * {{PLACES}} + place) * limb_count();
+// `choice` is the first position, and the limbs.
+fn enter(element: u32, place: u32, bits: u32, choice: vec2<u32>) {
+  let limbs = select(choice.y, 8u, choice.y == 0u);
+  let at = ((element & {{COPIES - 1}}u) * {{PLACES}} + place) * limbs;
   let size = bits & 0x7fffffffu;
   let negative = bits != size;
   if (size >= 0x7f800000u) {
@@ -126,9 +127,9 @@ fn enter(element: u32, place: u32, bits: u32) {
   } else {
     let position = max(size >> 23u, 1u) - 1u;
     let mantissa = (size & 0x7fffffu) | select(0u, 0x800000u, size >= 0x800000u);
-    if ({{RANGE}}[1] != 0u) {
-      let limb = (position - {{RANGE}}[0]) / {{BITS}}u;
-      let up = (position - {{RANGE}}[0]) % {{BITS}}u;
+    if (choice.y != 0u) {
+      let limb = (position - choice.x) / {{BITS}}u;
+      let up = (position - choice.x) % {{BITS}}u;
       add_limb(at + limb, mantissa << up, (mantissa >> 1u) >> (31u - up), negative);
     } else {
       let limb = position / 36u;
@@ -146,35 +147,36 @@ fn enter(element: u32, place: u32, bits: u32) {
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>,
         @builtin(num_workgroups) nwg: vec3<u32>) {
   let first = (wid.z * nwg.x + wid.x) * {{256 * TURNS}}u + lid.x;
+  let choice = vec2<u32>({{CHOICE}}[0], {{CHOICE}}[1]);
   // All reads are on their way before the first atomic.
 //% for j in 0..TURNS
   let t{{j}} = first + {{j * 256}}u;
   var place{{j}} = 0u;
   var bits{{j}} = 0x80000000u;
   if (t{{j}} < {{COUNT}}) {
-    let r = t{{j}} / {{ELEMENTS}};
-    let o = t{{j}} - r * {{ELEMENTS}};
-    let row = segment_of(r, o);
+    let r = row_of(t{{j}});
+    let row = segment_of(r.x, r.y);
     if (row < {{ROWS}}) {
-      place{{j}} = row * {{ELEMENTS}} + o;
-      bits{{j}} = bitcast<u32>(load(r, o));
+      place{{j}} = row * {{ELEMENTS}} + r.y;
+      bits{{j}} = bitcast<u32>(load(r.x, r.y));
     }
   }
 //% end
 //% for j in 0..TURNS
-  enter(t{{j}}, place{{j}}, bits{{j}});
+  enter(t{{j}}, place{{j}}, bits{{j}}, choice);
 //% end
 }
-//% elif STAGE == 4
+//% elif STAGE == 3
 // The first of each group of GROUP copies, which lie SPACING places apart, becomes their sum.
 @compute @workgroup_size(64, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>,
         @builtin(num_workgroups) nwg: vec3<u32>) {
   let i = (wid.z * nwg.x + wid.x) * 64u + lid.x;
-  let limbs = {{PLACES}} * limb_count();
+  let count = select({{CHOICE}}[1], 8u, {{CHOICE}}[1] == 0u);
+  let limbs = {{PLACES}} * count;
   let group = i / limbs;
   if (group >= {{COPIES / GROUP}}u) { return; }
-  let step = 2u * {{SPACING}} * limb_count();
+  let step = 2u * {{SPACING}} * count;
   let first = group * {{GROUP}}u * step + 2u * (i - group * limbs);
   var low = 0u;
   var high = 0u;

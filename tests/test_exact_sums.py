@@ -12,6 +12,7 @@ import wgtensor as wt
 from helpers import setting
 
 Array = np.ndarray[Any, Any]
+SPREADS = [(-3, 3), (-9, 9), (60, 100), (-50, 10), (-80, 30), (-149, -120), (-149, 127)]
 PLACES = [2, 7, 100, 1000, 40_000]
 
 
@@ -65,7 +66,8 @@ def scattered(device: wt.Device, base: Array, ids: Array, values: Array) -> wt.T
 def test_any_magnitudes(places: int, device: wt.Device, rng: np.random.Generator) -> None:
     n = max(places, 20_000)
     ids = rng.integers(0, places, n)
-    for low, high in ((-3, 3), (-149, 127), (-149, -120), (60, 100)):
+    # of one limb, two, three, five, eight, and both ends of the range
+    for low, high in SPREADS:
         values = np.ldexp(rng.uniform(-1, 1, n), rng.integers(low, high, n)).astype(np.float32)
         base = np.ldexp(rng.uniform(-1, 1, places), rng.integers(low, high, places))
         base = base.astype(np.float32) + 0  # no -0
@@ -231,13 +233,14 @@ def test_places_that_are_none(device: wt.Device) -> None:
     assert t.tolist() == [8, 5, 9]
 
 
+@pytest.mark.parametrize("scale", [1, 2**15])
 @pytest.mark.parametrize("n", [2**24 - 1, 2**24])
-def test_as_many_as_limbs_take(n: int) -> None:
+def test_as_many_as_limbs_take(n: int, scale: int) -> None:
     """One place has them all, each as large as a limb takes."""
     with setting(kernels="gpu"):
         device = wt.Device()
         device.synchronize()
-    number = np.float32(2**24 - 1) * np.float32(2**15)
+    number = np.float32(2**24 - 1) * np.float32(scale)
     for sign in (1, -1):
         base = of(device, np.array([sign, 0, 3], np.float32))
         sums = wt.index_add(

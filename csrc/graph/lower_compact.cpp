@@ -51,6 +51,7 @@ class CompactLowering {
     vars.set("COUNT", count_ = k_.params.add("count", static_cast<uint32_t>(count)));
     vars.set("BLOCKS", k_.params.add("blocks", static_cast<uint32_t>(blocks)));
     vars.set("FUNCTIONS", functions());
+    vars.set("FOUR", int64_t{four_});
     vars.set("DECLARATIONS", k_.declarations());
     Step step;
     if (first() == 0)
@@ -114,7 +115,11 @@ class CompactLowering {
              "u, load(" + at + ")); }\n";
       }
     }
-    return s + "  return t;\n}\n";
+    s += "  return t;\n}\n";
+    if (!four_)
+      s += "fn truth_of_one(r: u32) -> u32 {\n  var t = 0u;\n  if (r < " + count_ +
+           ") { t = select(0u, 1u, load(r)); }\n  return t;\n}\n";
+    return s;
   }
 
   LowerContext& c_;

@@ -34,7 +34,8 @@ class ExactSumsLowering {
         software_(c.device.software_kernels()),
         limbs_(c.scratch()),
         flags_(c.scratch()),
-        range_(c.scratch()) {
+        range_(c.scratch()),
+        choice_(c.scratch()) {
     int64_t numbers = numel(node_->inputs[1]->shape);
     bits_ = numbers < 1 << 24 ? 16 : 8;
     while (!software_ && copies_ < kMostCopies && copies_ * places_ < kSpread &&
@@ -51,7 +52,6 @@ class ExactSumsLowering {
       group += groups_of(part);
     }
     choose_limbs();
-    clear();
     for (const Part& part : all) enter(part);
     int64_t spacing = places_, left = copies_;
     while (left > 4) {
@@ -105,12 +105,13 @@ class ExactSumsLowering {
     vars.set("LANES", lanes());
     vars.set("RANGE", range(k, true));
     vars.set("FUNCTIONS", load(n) + base_bits(k));
+    vars.set("ALONE", int64_t{elements_ == 1});
     vars.set("ELEMENTS", k.params.add("elements", word(elements_)));
     vars.set("COUNT", k.params.add("count", word(numbers_in(part))));
     vars.set("BASES", k.params.add("bases", word(group == 0 ? places_ : 0)));
     vars.set("GROUP", k.params.add("group", word(group)));
     Step step;
-    if (group == 0) step.outputs = {{range_, static_cast<uint64_t>(8 * (groups_ + 1)), -1}};
+    if (group == 0) step.outputs = {{range_, static_cast<uint64_t>(8 * groups_), -1}};
     emit(k, step, "exact sums range", "exact_sums.wgsl", vars, groups_of(part), 1);
   }
 
@@ -118,24 +119,22 @@ class ExactSumsLowering {
     KernelCode k(c_, gi_);
     kernels::Vars vars = staged(1);
     vars.set("LANES", lanes());
-    vars.set("RANGE", range(k, true));
-    vars.set("GROUPS", k.params.add("groups", word(groups_)));
-    Step step;
-    emit(k, step, "exact sums limbs", "exact_sums.wgsl", vars, 1, 1);
-  }
-
-  void clear() {
-    KernelCode k(c_, gi_);
-    kernels::Vars vars = staged(2);
+    vars.set("RANGE", range(k, false));
+    vars.set("CHOICE", choice(k, true));
     vars.set("LIMBS", limbs(k, DType::uint32, true));
     vars.set("FLAGS", flags(k));
-    vars.set("RANGE", range(k));
+    vars.set("GROUPS", k.params.add("groups", word(groups_)));
     vars.set("ACCUMULATORS", k.params.add("accumulators", word(accumulators())));
     vars.set("FLAG_WORDS", k.params.add("flag_words", word(flag_words())));
     Step step;
     step.outputs = {{limbs_, static_cast<uint64_t>(accumulators() * kBytes), -1},
-                    {flags_, static_cast<uint64_t>(flag_words() * 4), -1}};
-    emit(k, step, "exact sums clear", "exact_sums.wgsl", vars, accumulators() * 4, 1024);
+                    {flags_, static_cast<uint64_t>(flag_words() * 4), -1},
+                    {choice_, 8, -1}};
+    step.dies = {range_};
+    // Few turns where places have few limbs, and never too many.
+    int64_t turns = software_ ? kSoftwareTurns : 16, rounds = accumulators() * 4 / lanes();
+    int64_t groups = std::max((rounds + turns - 1) / turns, std::min<int64_t>(rounds, 16));
+    emit(k, step, "exact sums clear", "exact_sums.wgsl", vars, std::max<int64_t>(groups, 1), 1);
   }
 
   void enter(const Part& part) {
@@ -144,13 +143,14 @@ class ExactSumsLowering {
     if (k.windowed) n.in.restrict_to(part);
     bool wide = c_.device.features().int64_atomics;
     int64_t turns = software_ ? 1 : kTurns;
-    kernels::Vars vars = staged(3);
+    kernels::Vars vars = staged(2);
+    vars.set("ALONE", int64_t{elements_ == 1});
     vars.set("WIDE", int64_t{wide});
     vars.set("TURNS", turns);
     vars.set("COPIES", copies_);
     vars.set("LIMBS", limbs(k, wide ? DType::uint64 : DType::uint32, false, true));
     vars.set("FLAGS", flags(k, true));
-    vars.set("RANGE", range(k));
+    vars.set("CHOICE", choice(k, false));
     vars.set("FUNCTIONS", load(n) + segment_of(n) + base_bits(k));
     vars.set("PLACES", k.params.add("places", word(places_)));
     vars.set("ELEMENTS", k.params.add("elements", word(elements_)));
@@ -162,11 +162,11 @@ class ExactSumsLowering {
 
   void add_up(int64_t copies, int64_t group, int64_t spacing) {
     KernelCode k(c_, gi_);
-    kernels::Vars vars = staged(4);
+    kernels::Vars vars = staged(3);
     vars.set("COPIES", copies);
     vars.set("GROUP", group);
     vars.set("LIMBS", limbs(k, DType::uint32, false));
-    vars.set("RANGE", range(k));
+    vars.set("CHOICE", choice(k, false));
     vars.set("PLACES", k.params.add("places", word(places_)));
     vars.set("SPACING", k.params.add("spacing", word(spacing)));
     Step step;
@@ -176,7 +176,7 @@ class ExactSumsLowering {
   // The result may take over the base's buffer: a lane reads its own place alone.
   void finish(int64_t copies, int64_t spacing) {
     KernelCode k(c_, gi_);
-    kernels::Vars vars = staged(5);
+    kernels::Vars vars = staged(4);
     k.scratch_types = {{id_, DType::uint32}, {base_, DType::uint32}};
     StepOutput out = step_output(c_.g, id_);
     if (c_.dies(gi_, base_) && fits_buffer(c_.g, base_, id_)) out.in_place = base_;
@@ -186,7 +186,7 @@ class ExactSumsLowering {
     vars.set("COPIES", copies);
     vars.set("LIMBS", limbs(k, DType::uint32, false));
     vars.set("FLAGS", flags(k));
-    vars.set("RANGE", range(k));
+    vars.set("CHOICE", choice(k, false));
     vars.set("FUNCTIONS", "fn base_bits(place: u32) -> u32 {\n  return " +
                               KernelCode::name_of(base) + "[place];\n}\n");
     vars.set("RESULT", KernelCode::name_of(result));
@@ -194,7 +194,7 @@ class ExactSumsLowering {
     vars.set("SPACING", k.params.add("spacing", word(spacing)));
     Step step;
     step.outputs = {out};
-    step.dies = {limbs_, flags_, range_};
+    step.dies = {limbs_, flags_, choice_};
     emit(k, step, "exact sums round", "exact_round.wgsl", vars, places_, 256);
   }
 
@@ -244,10 +244,15 @@ class ExactSumsLowering {
     return KernelCode::name_of(b);
   }
 
-  std::string range(KernelCode& k, bool write = false) const {
-    k.scratch_types.push_back({range_, DType::uint32});
+  std::string range(KernelCode& k, bool write) const {
+    return words(k, range_, 2 * groups_, write);
+  }
+  std::string choice(KernelCode& k, bool write) const { return words(k, choice_, 2, write); }
+
+  static std::string words(KernelCode& k, int value, int64_t count, bool write) {
+    k.scratch_types.push_back({value, DType::uint32});
     rt::Access access = write ? rt::Access::read_write : rt::Access::read;
-    return KernelCode::name_of(k.bind_window(range_, access, {0, 2 * groups_ + 1}));
+    return KernelCode::name_of(k.bind_window(value, access, {0, count - 1}));
   }
 
   void emit(KernelCode& k, Step& step, const char* label, const char* shader, kernels::Vars& vars,
@@ -268,7 +273,7 @@ class ExactSumsLowering {
   Operand values_, rows_;
   int64_t places_, elements_, copies_ = 1, groups_ = 0, bits_ = 16;
   bool software_;
-  int limbs_, flags_, range_;
+  int limbs_, flags_, range_, choice_;
 };
 
 }  // namespace
