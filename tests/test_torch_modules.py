@@ -9,9 +9,12 @@ import pytest
 
 import wgtensor as wt
 from wgtensor import nn, optim
+from wgtensor.nn import functional as F
 
 torch = pytest.importorskip("torch")
 from beside_torch import close, compare, normal, port  # noqa: E402
+
+tf = torch.nn.functional
 
 LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], tuple[int, ...]]] = [
     ("Linear", (6, 5), {}, (3, 4, 6)),
@@ -137,6 +140,57 @@ def test_decoder(rng: np.random.Generator) -> None:
         lambda a, b: theirs(a, b, tgt_mask=torch.tensor(mask.numpy())),
         [memory, x],
     )
+
+
+RESIZED: list[tuple[tuple[int, ...], dict[str, Any]]] = [
+    ((2, 3, 5), {"scale_factor": 2}),
+    ((2, 3, 7), {"size": 3}),
+    ((2, 3, 4, 5), {"size": (6, 3)}),
+    ((2, 3, 4, 5), {"scale_factor": (1.7, 0.6)}),
+    ((2, 3, 5), {"size": 8, "mode": "linear"}),
+    ((2, 3, 4, 5), {"scale_factor": 2.0, "mode": "bilinear"}),
+    ((2, 3, 4, 5), {"size": (7, 3), "mode": "bilinear", "align_corners": True}),
+    ((2, 3, 4, 5), {"scale_factor": 1.3, "mode": "bilinear", "align_corners": False}),
+    ((1, 2, 2, 3, 4), {"size": (3, 5, 2), "mode": "trilinear"}),
+]
+
+
+@pytest.mark.parametrize("case", range(len(RESIZED)))
+def test_resized(case: int, rng: np.random.Generator) -> None:
+    shape, options = RESIZED[case]
+    compare(
+        lambda x: F.interpolate(x, **options), lambda x: tf.interpolate(x, **options),
+        [normal(rng, *shape)],
+    )  # fmt: skip
+    assert repr(nn.Upsample(**options)) == repr(torch.nn.Upsample(**options))
+
+
+def test_surrounded(rng: np.random.Generator) -> None:
+    x = normal(rng, 2, 3, 4, 5)
+    for widths, options in (
+        ((1, 2), {}),
+        ((1, 0, 2, 1), {"value": 3.0}),
+        ((-1, 2, 0, -2), {}),
+        ((1, 2, 3, 0), {"mode": "reflect"}),
+        ((1, 2, 3, 1), {"mode": "replicate"}),
+        ((1, 2, 3, 1), {"mode": "circular"}),
+    ):
+        compare(
+            lambda a, w=widths, o=options: F.pad(a, w, **o),
+            lambda a, w=widths, o=options: tf.pad(a, w, **o),
+            [x],
+        )
+    compare(
+        lambda a: F.pixel_shuffle(a, 2), lambda a: tf.pixel_shuffle(a, 2), [normal(rng, 2, 8, 3, 4)]
+    )
+    compare(
+        lambda a: F.pixel_unshuffle(a, 2),
+        lambda a: tf.pixel_unshuffle(a, 2),
+        [normal(rng, 2, 3, 4, 6)],
+    )
+    rows = [normal(rng, 4, 6), normal(rng, 4, 6)]
+    compare(nn.CosineSimilarity(), torch.nn.CosineSimilarity(), rows)
+    compare(nn.PairwiseDistance(keepdim=True), torch.nn.PairwiseDistance(keepdim=True), rows)
 
 
 def test_averaged_models(rng: np.random.Generator) -> None:

@@ -301,7 +301,37 @@ void meet(py::handle o, Tensor& t) {
   r.met.push_back({py::reinterpret_borrow<py::object>(o), std::move(before), placeholder});
 }
 
+namespace {
+
+// What a dict, a list or a cell has at a key; null: nothing.
+PyObject* found_at(PyObject* holder, PyObject* key) {
+  if (PyDict_Check(holder)) return PyDict_GetItem(holder, key);
+  if (PyCell_Check(holder)) return PyCell_GET(holder);
+  Py_ssize_t i = PyLong_AsSsize_t(key);
+  if (PyList_Check(holder))
+    return i < PyList_GET_SIZE(holder) ? PyList_GET_ITEM(holder, i) : nullptr;
+  return PyTuple_GET_ITEM(holder, i);
+}
+
+// Of tuples (holder, key, value, size, or -1), as fast as looking can be: each replay asks.
+bool same_items(const py::list& places) {
+  for (py::handle p : places) {
+    PyObject* t = p.ptr();
+    PyObject* value = PyTuple_GET_ITEM(t, 2);
+    if (found_at(PyTuple_GET_ITEM(t, 0), PyTuple_GET_ITEM(t, 1)) != value) return false;
+    Py_ssize_t size = PyLong_AsSsize_t(PyTuple_GET_ITEM(t, 3));
+    if (size >= 0 && PyObject_Size(value) != size) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 void init_jit(py::module_& m) {
+  m.def(
+      "same_items", &same_items, py::arg("places"),
+      "Whether for all (holder, key, value, size) the dict, list, tuple or cell has the very value "
+      "there, and that, unless size is negative, so many entries.");
   py::class_<Replay, std::shared_ptr<Replay>>(m, "Replay", "A recorded function.")
       .def("__call__", &Replay::operator(), py::arg("arguments"),
            "Runs it for other arguments of the same shapes and dtypes; None where a tensor that it "

@@ -173,6 +173,12 @@ def guard(function: Callable[[], R]) -> R:
     return value
 
 
+def guard_item(holder: dict[str, Any], key: str) -> None:
+    """What is recorded holds only while the dict has the same thing at the key."""
+    if _core.tracing() and _local.recording is not None:
+        _local.recording.watch.add(holder, key)
+
+
 class outside:  # noqa: N801 - read as `with outside():`
     """What a recorded function does in this block happens once: state that it makes is there."""
 

@@ -8,6 +8,7 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from wgtensor import _core
 from wgtensor._core import Tensor
 
 _MOST = 20_000  # places that are looked at
@@ -82,6 +83,7 @@ class Watch:
         self._attributes: set[str] = set()
         self._seen: set[int] = set()
         self.kept: list[Place] = []
+        self._items: list[tuple[Any, Any, Any, int]] = []  # the same, for the core
         for root in (function, *others):
             self._walk(root, None, 0)
 
@@ -171,7 +173,7 @@ class Watch:
                 if link.size >= 0 and len(link.value) != link.size:
                     link.size = -1  # the function itself adds to it
                 link = link.parent
-        self.kept = list(kept.values())
+        self.kept += kept.values()
         self._found.clear()
 
     @staticmethod
@@ -185,6 +187,12 @@ class Watch:
             "could not repeat: change it in place, x[...] = value, or return it"
         )
 
+    def add(self, holder: dict[str, Any], key: str) -> None:
+        """Watches what a dict has at a key."""
+        self.kept.append(Place(holder, key, holder.get(key, _GONE), None))
+
     def holds(self) -> bool:
         """Whether all of them have what they had."""
-        return all(place.holds() for place in self.kept)
+        if len(self._items) != len(self.kept):
+            self._items = [(p.holder, p.key, p.value, p.size) for p in self.kept]
+        return _core.same_items(self._items) or all(place.holds() for place in self.kept)

@@ -32,7 +32,13 @@ from wgtensor.nn._activations import (
 )
 from wgtensor.nn._adaptive import AdaptiveAvgPool1d, AdaptiveAvgPool2d
 from wgtensor.nn._attention import MultiheadAttention, TransformerEncoder, TransformerEncoderLayer
-from wgtensor.nn._containers import ModuleDict, ModuleList, ParameterList, Sequential
+from wgtensor.nn._containers import (
+    ModuleDict,
+    ModuleList,
+    ParameterDict,
+    ParameterList,
+    Sequential,
+)
 from wgtensor.nn._conv_modules import (
     AvgPool1d,
     AvgPool2d,
@@ -43,6 +49,7 @@ from wgtensor.nn._conv_modules import (
     MaxPool2d,
 )
 from wgtensor.nn._decoder import Transformer, TransformerDecoder, TransformerDecoderLayer
+from wgtensor.nn._distances import CosineSimilarity, PairwiseDistance
 from wgtensor.nn._dropout import Dropout, Dropout1d, Dropout2d
 from wgtensor.nn._embedding import Embedding
 from wgtensor.nn._instance import InstanceNorm1d, InstanceNorm2d
@@ -77,6 +84,7 @@ from wgtensor.nn._normalization import (
     RMSNorm,
 )
 from wgtensor.nn._recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from wgtensor.nn._resampling import PixelShuffle, Upsample
 from wgtensor.nn._transposed import ConvTranspose1d, ConvTranspose2d
 
 _parameter.install()
@@ -106,6 +114,7 @@ __all__ = [
     "ConvTranspose1d",
     "ConvTranspose2d",
     "CosineEmbeddingLoss",
+    "CosineSimilarity",
     "CrossEntropyLoss",
     "Dropout",
     "Dropout1d",
@@ -145,8 +154,11 @@ __all__ = [
     "MultiheadAttention",
     "NLLLoss",
     "PReLU",
+    "PairwiseDistance",
     "Parameter",
+    "ParameterDict",
     "ParameterList",
+    "PixelShuffle",
     "PoissonNLLLoss",
     "RMSNorm",
     "RNNCell",
@@ -172,6 +184,7 @@ __all__ = [
     "TransformerEncoderLayer",
     "TripletMarginLoss",
     "Unflatten",
+    "Upsample",
     "functional",
     "init",
     "utils",

@@ -183,6 +183,56 @@ class ModuleDict(Module):
         return self._modules.items()
 
 
+class ParameterDict(Module):
+    """A dict of parameters, which are found as attributes are; tensors become parameters."""
+
+    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
+        super().__init__()
+        self.update({} if values is None else values)
+
+    def update(self, values: Mapping[str, Any]) -> None:
+        """Adds or replaces parameters."""
+        for name, value in values.items():
+            self[name] = value
+
+    def __getitem__(self, name: str) -> Any:
+        return self._parameters[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        p = value if isinstance(value, Parameter) else Parameter(value)
+        if name in self._parameters:
+            self._parameters[name] = p
+        else:
+            self.register_parameter(name, p)
+
+    def __delitem__(self, name: str) -> None:
+        del self._parameters[name]
+
+    def __len__(self) -> int:
+        return len(self._parameters)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parameters)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._parameters
+
+    def keys(self) -> Iterable[str]:
+        """The names."""
+        return self._parameters.keys()
+
+    def values(self) -> Iterable[Any]:
+        """The parameters."""
+        return self._parameters.values()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """Names and parameters."""
+        return self._parameters.items()
+
+    def extra_repr(self) -> str:
+        return ", ".join(f"{name}: {p.shape}" for name, p in self.named_parameters())
+
+
 class ParameterList(Module):
     """A list of parameters, which are found as attributes are; tensors become parameters."""
 

@@ -54,7 +54,7 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._before:
             args, kwargs = self._before.before(self, args, kwargs)
-        _jit.guard(lambda: self.training)
+        _jit.guard_item(self.__dict__, "training")
         if self._gradient_before or self._gradient_after:
             hooks = GradientHooks(self, self._gradient_before, self._gradient_after)
             args = hooks.enter(args)

@@ -63,6 +63,7 @@ from wgtensor.nn._losses import (
 )
 from wgtensor.nn._normalization import batch_norm, group_norm, layer_norm, rms_norm
 from wgtensor.nn._pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from wgtensor.nn._resampling import interpolate, pad, pixel_shuffle, pixel_unshuffle
 from wgtensor.nn._transposed import conv_transpose1d, conv_transpose2d
 
 __all__ = [
@@ -100,6 +101,7 @@ __all__ = [
     "hinge_embedding_loss",
     "huber_loss",
     "instance_norm",
+    "interpolate",
     "kl_div",
     "l1_loss",
     "layer_norm",
@@ -117,7 +119,10 @@ __all__ = [
     "nll_loss",
     "normalize",
     "one_hot",
+    "pad",
     "pairwise_distance",
+    "pixel_shuffle",
+    "pixel_unshuffle",
     "poisson_nll_loss",
     "prelu",
     "relu",
