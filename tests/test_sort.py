@@ -227,3 +227,14 @@ def test_bits_that_all_share(device: wt.Device, shift: int, rng: np.random.Gener
     a ^= 0x5A5A5A5A
     for descending in (False, True):
         verify(a, wt.asarray(a, device=device), descending=descending)
+
+
+@pytest.mark.parametrize("dtype", ALL_DTYPES)
+def test_many_short_rows(device: wt.Device, dtype: str, rng: np.random.Generator) -> None:
+    if not device_has(dtype):
+        pytest.skip("the adapter has no such dtype")
+    for n, rows in ((8, 33), (9, 16), (16, 17), (31, 40), (33, 16), (100, 25), (1024, 16)):
+        a = reference.disorder(rng, (rows, n), dtype)
+        for descending in (False, True):
+            verify(a, wt.asarray(a, device=device), descending=descending)
+        verify(a.T, wt.asarray(a, device=device).T, axis=0)

@@ -10,10 +10,12 @@ namespace {
 
 constexpr int64_t kDigits = 256;  // a pass sorts by 8 bits
 constexpr int64_t kShort = 256;   // elements of rows that are sorted by counting, one to a lane
-constexpr int64_t kSerialChunk = 32768;     // llvmpipe ends loops after 65,535 turns
-constexpr int64_t kSerialParts = 128;       // of all rows, if they have kDigits elements
-constexpr int64_t kSerialLines = 64;        // parts of a row that one lane sums
-constexpr uint32_t kWorkgroupWords = 5248;  // of a tile of 4096 elements
+constexpr int64_t kMergedFrom = 9, kMergedTo = 1024;  // such rows, and so many of them,
+constexpr int64_t kMergedRows = 16;                  // have a lane each on software adapters
+constexpr int64_t kSerialChunk = 32768;              // llvmpipe ends loops after 65,535 turns
+constexpr int64_t kSerialParts = 128;                // of all rows, if they have kDigits elements
+constexpr int64_t kSerialLines = 64;                 // parts of a row that one lane sums
+constexpr uint32_t kWorkgroupWords = 5248;           // of a tile of 4096 elements
 
 class SortLowering {
  public:
@@ -29,7 +31,9 @@ class SortLowering {
     for (const Part& part : plan()) {
       part_ = part;
       rows_ = part[0].size();
-      if (count_ <= kShort)
+      if (merges_)
+        sort_by_merging();
+      else if (count_ <= kShort)
         sort_short();
       else if (!software_ && count_ <= tile_)
         sort_tiles();
@@ -75,9 +79,11 @@ class SortLowering {
       chunk_ = std::clamp(rows * count_ / kSerialParts, kDigits,
                           std::clamp(count_, kDigits, kSerialChunk));
     parts_ = (count_ + chunk_ - 1) / chunk_;
+    merges_ = software_ && count_ >= kMergedFrom && count_ <= kMergedTo && rows >= kMergedRows;
     bool passes = count_ > (software_ ? kShort : tile_);
     auto bytes = [&](const Part& p) {
       int64_t most = std::max(code.in.widest(p), code.out.widest(p));
+      if (merges_) return std::max(most, p[0].size() * count_ * 8);
       return passes ? std::max(most, p[0].size() * std::max(count_, parts_ * kDigits) * 4) : most;
     };
     Part all{{0, rows}, {0, count_}};
@@ -100,6 +106,33 @@ class SortLowering {
     Step step;
     emit(code, step, "sort short", "sort_short.wgsl", vars, (rows_ + together - 1) / together,
          true);
+  }
+
+  // Two halves of items, from one to the other and back.
+  void sort_by_merging() {
+    Code code(*this);
+    Step step;
+    read_source(code);
+    write_result(code);
+    Items items = scratch_items();
+    std::string body, place = "r";
+    auto half = [&](int v, const char* word) {
+      std::string name = bind(code.k, v, 2 * rows_ * count_, true);
+      body += "  " + name + "[at] = " + word + ";\n";
+      step.outputs.push_back({v, static_cast<uint64_t>(rows_ * count_ * 8), -1});
+      step.dies.push_back(v);
+      return name + "[at]";
+    };
+    std::string low = half(items.low, "w.x"), high = "0u";
+    if (items.high >= 0) high = half(items.high, "w.y");
+    if (items.places >= 0) place = half(items.places, "place");
+    code.functions += "fn keep(at: u32, w: vec2<u32>, place: u32) {\n" + body +
+                      "}\nfn kept(at: u32) -> vec2<u32> {\n  return vec2<u32>(" + low + ", " +
+                      high + ");\n}\nfn kept_place(at: u32, r: u32) -> u32 {\n  return " + place +
+                      ";\n}\n";
+    kernels::Vars vars = common(code.k);
+    vars.set("LANES", int64_t{8});
+    emit(code, step, "sort merge", "sort_merge.wgsl", vars, (rows_ + 7) / 8, true);
   }
 
   void sort_tiles() {
@@ -323,7 +356,7 @@ class SortLowering {
   int gi_, id_;
   Node* node_;
   SortKeys keys_;
-  bool software_, whole_ = true;
+  bool software_, whole_ = true, merges_ = false;
   Part part_;
   int64_t rows_ = 0, count_ = 0;
   int64_t tile_ = 0;               // elements that a workgroup sorts
