@@ -52,7 +52,9 @@ else()
 endif()
 
 if(WGTENSOR_SANITIZE)
-  add_compile_options(-fsanitize=${WGTENSOR_SANITIZE} -fno-omit-frame-pointer -g)
+  # Unoptimised: compiling is most of what a run of the sanitizers takes.
+  add_compile_options(-fsanitize=${WGTENSOR_SANITIZE} -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer -g1 -O0)
   add_link_options(-fsanitize=${WGTENSOR_SANITIZE})
 endif()
 

@@ -54,6 +54,7 @@ std::shared_ptr<PyDevice> device_of(graph::Engine& e);
 struct Hooks {
   py::object dtypes;      // tuple of DType objects, by code
   py::object as_operand;  // (operation, object, device, dtype beside) -> Tensor or NotImplemented
+  py::object as_values;   // (operation, sequence, tensor that it goes into) -> Tensor
 };
 Hooks& hooks();
 

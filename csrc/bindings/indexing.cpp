@@ -235,6 +235,8 @@ std::vector<KeyItem> to_key(const std::string& op, const Tensor& t, py::handle k
 }
 
 Operand to_value(const std::string& op, py::handle value, const Tensor& target) {
+  if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr()))
+    return py::cast<Tensor&>(hooks().as_values(op, value, target));
   auto v = to_operand(op.c_str(), value, &target);
   if (!v) raise(ErrorKind::type, "[" + op + "] cannot use a value of type " + type_name(value));
   return *v;

@@ -89,10 +89,10 @@ PYBIND11_MODULE(_core, m) {
       "Ends the core's threads and stops all others but this one; called at exit.");
   m.def(
       "_register",
-      [](py::object dtypes, py::object as_operand) {
-        hooks() = {std::move(dtypes), std::move(as_operand)};
+      [](py::object dtypes, py::object as_operand, py::object as_values) {
+        hooks() = {std::move(dtypes), std::move(as_operand), std::move(as_values)};
       },
-      py::arg("dtypes"), py::arg("as_operand"));
+      py::arg("dtypes"), py::arg("as_operand"), py::arg("as_values"));
   init_arguments(m);
 }
 

@@ -530,9 +530,9 @@ void Engine::recover() {
   plans_.clear();
   faults_ = {};
   since_flush_ = 0;
-  adopt(std::move(fresh));
   old.retire();
   if (old.live_buffers()) mourned_.push_back(&old);
+  adopt(std::move(fresh));  // last: from now on other threads have the engine by its lock
 }
 
 rt::Stats Engine::stats() {

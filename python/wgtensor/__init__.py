@@ -6,7 +6,7 @@ import atexit
 from math import e, inf, nan, pi
 
 from wgtensor import _core
-from wgtensor._arrays import as_operand, asarray, from_dlpack
+from wgtensor._arrays import as_operand, as_values, asarray, from_dlpack
 from wgtensor._core import (
     Device,
     DeviceLostError,
@@ -47,7 +47,7 @@ from wgtensor._dtypes import (
 )
 from wgtensor._dtypes import bool_ as bool
 
-_core._register(DTYPES, as_operand)
+_core._register(DTYPES, as_operand, as_values)
 atexit.register(_core._close)
 
 from wgtensor import _async, _devices, _tensor  # noqa: E402

@@ -138,9 +138,10 @@ def as_tensor(op: str, obj: Any, device: DeviceLike = None, like: DType | None =
 
 
 def as_values(op: str, obj: Any, target: Tensor) -> Tensor:
-    """What is to be put into `target`: host data is cast on the host, as the device may lack the
-    dtype that NumPy chooses."""
-    if isinstance(obj, Tensor):
+    """What is to be put into `target`. Numbers and lists of them become its dtype on the host:
+    OverflowError for integers that it does not hold, ValueError for NaN. Arrays are cast by the
+    device."""
+    if isinstance(obj, Tensor) or not _is_weak(obj):
         return as_tensor(op, obj, target.device)
     return _asarray(op, obj, target.dtype, target.device)
 
@@ -303,9 +304,12 @@ def _from_numbers(
 
 
 def _cast(op: str, a: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
-    """In another dtype. Raises OverflowError for what an integer dtype does not hold."""
+    """In another dtype. Raises OverflowError for what an integer dtype does not hold, and ValueError
+    for NaN."""
     if dtype.kind in "iu" and a.dtype.kind in "iuf" and a.dtype != dtype.numpy and a.size:
         low, high = a.min(), a.max()
+        if np.isnan(low):
+            raise ValueError(f"[{op}] nan cannot become {dtype}")
         bounds = np.iinfo(dtype.numpy)
         if not (low >= bounds.min and high <= bounds.max):  # also for NaN
             raise OverflowError(

@@ -36,6 +36,11 @@ class DType:
         bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
         return bfloat16
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's dtype: where np.dtype(d) looks."""
+        return self.numpy
+
     def __repr__(self) -> str:
         return f"wgtensor.{self.name}"
 

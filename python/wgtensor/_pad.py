@@ -10,6 +10,7 @@ import numpy as np
 from wgtensor import _core
 from wgtensor._arrays import ArrayLike, as_tensor
 from wgtensor._core import Tensor, UnsupportedError
+from wgtensor._dtypes import iinfo
 from wgtensor._functions import arange, astype
 from wgtensor._generated import rint
 from wgtensor._generated import where as _select
@@ -118,10 +119,17 @@ def _around(t: Tensor, widths: list[tuple[int, int]], fill: Any) -> Tensor:
     return _core.place(shape, t.dtype, t.device, [(t, offset, strides)], fill, "pad")
 
 
+def _whole(t: Tensor, value: Any) -> int:
+    v, bounds = int(value), iinfo(t.dtype)
+    if not bounds.min <= v <= bounds.max:
+        raise OverflowError(f"[pad] Python integer {v} is out of bounds for {t.dtype}")
+    return v
+
+
 def _constant(t: Tensor, widths: list[tuple[int, int]], values: Pairs) -> Tensor:
     """One value: a fill and one piece. Several: later axes have the corners, as in NumPy."""
     if t.dtype.kind in "iu":
-        values = [(int(before), int(after)) for before, after in values]
+        values = [(_whole(t, before), _whole(t, after)) for before, after in values]
     if len({v for pair in values for v in pair}) == 1:
         return _around(t, widths, values[0][0])
     shape = _padded(t, widths)

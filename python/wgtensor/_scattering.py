@@ -121,7 +121,7 @@ def _scattered(
     t = as_tensor(op, x)
     a = axis_of(op, axis, t.ndim)
     operand, how = index_operand(op, index, t.shape[a], a, "raise", t)
-    v = as_tensor(op, src, t.device, t.dtype)
+    v = as_values(op, src, t)
     if v.ndim:
         fits = v.ndim == operand.ndim
         if not fits or any(n < m for n, m in zip(v.shape, operand.shape, strict=True)):
@@ -141,7 +141,7 @@ def index_add(
     """
     t = as_tensor("index_add", x)
     a = axis_of("index_add", axis, t.ndim)
-    v = as_tensor("index_add", source, t.device, t.dtype)
+    v = as_values("index_add", source, t)
     key = (slice(None),) * a + (as_key("index_add", index),)
     return _core.accumulate(t, key, v if alpha == 1 else v * alpha, "sum", "index_add")
 

@@ -288,6 +288,11 @@ def _round(self: Tensor, decimals: int = 0, out: Tensor | None = None) -> Tensor
     return e.round(self, decimals, out=out)
 
 
+def _rounded(self: Tensor, ndigits: int | None = None) -> Tensor:
+    """For round(t) and round(t, 2): a tensor of the same dtype, as with NumPy's arrays."""
+    return e.round(self, 0 if ndigits is None else ndigits)
+
+
 def _divmod(self: Tensor, other: Any, /) -> tuple[Tensor, Tensor]:
     return e.divmod(self, other)
 
@@ -424,6 +429,7 @@ _MEMBERS: dict[str, Any] = {
     "ravel": _flatten,
     "clip": _clip,
     "round": _round,
+    "__round__": _rounded,
     "__divmod__": _divmod,
     "__rdivmod__": _rdivmod,
     "repeat": _repeat,

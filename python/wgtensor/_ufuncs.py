@@ -85,6 +85,8 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwar
         return _store(name, out, _accumulate(name, _SCANS[ufunc], *inputs, **kwargs))
     if method == "at" and ufunc in _FOLDS:
         return _fold_at(name, _FOLDS[ufunc], *inputs)
+    if method == "outer" and ufunc.nin == 2 and ufunc in _FUNCTIONS and ufunc.signature is None:
+        return _outer(self, ufunc, *inputs, out=out, **kwargs)
     extra = [k for k, v in kwargs.items() if k not in _NEUTRAL or v is not _NEUTRAL[k]]
     function = _FUNCTIONS.get(ufunc)
     if method != "__call__" or function is None or (ufunc.nout > 1 and out):
@@ -99,6 +101,16 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwar
         from_host(name, x, None, device) if isinstance(x, np.ndarray) else x for x in inputs
     ]
     return _store(name, out, function(*operands))
+
+
+def _outer(self: Tensor, ufunc: np.ufunc, a: Any, b: Any, **kwargs: Any) -> Any:
+    """ufunc.outer: all pairs, over the axes of `a` and then those of `b`."""
+    name = f"{ufunc.__name__}.outer"
+    x, y = (
+        v if isinstance(v, Tensor) else from_host(name, np.asarray(v), None, self.device)
+        for v in (a, b)
+    )
+    return array_ufunc(self, ufunc, "__call__", x.reshape(x.shape + (1,) * y.ndim), y, **kwargs)
 
 
 def _fold_at(name: str, fold: str, x: Any, key: Any, value: Any) -> None:
