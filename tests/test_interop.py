@@ -382,7 +382,7 @@ def test_foreign_objects_are_typed_errors(value: Any, error: type[Exception]) ->
 
 @pytest.mark.parametrize(
     ("value", "dtype"),
-    [([-1], "uint32"), ([2**32], "uint32"), ([2**31], "int32"), ([float("nan")], "int32")],
+    [([-1], "uint32"), ([2**32], "uint32"), ([2**31], "int32")],
 )
 def test_numbers_that_do_not_fit_the_dtype_asked_for(value: Any, dtype: str) -> None:
     with pytest.raises(OverflowError, match=rf"\[asarray\].*{dtype}"):

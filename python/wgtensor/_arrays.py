@@ -304,7 +304,7 @@ def _from_numbers(
 
 
 def _cast(op: str, a: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
-    """In another dtype. Raises OverflowError for what an integer dtype does not hold, and ValueError
+    """In another dtype. Raises OverflowError for what an integer dtype does not hold, ValueError
     for NaN."""
     if dtype.kind in "iu" and a.dtype.kind in "iuf" and a.dtype != dtype.numpy and a.size:
         low, high = a.min(), a.max()
