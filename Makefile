@@ -58,7 +58,7 @@ stub: setup-dev
 	$(PY) -m mypy.stubtest wgtensor._core
 
 soak: setup
-	WGTENSOR_SOAK_PARTS=$(JOBS) $(TEST_ENV) $(PY) -m pytest -s -n $(JOBS) tests/soak.py $(ARGS)
+	WGTENSOR_SOAK_PARTS=$(JOBS) $(TEST_ENV) $(PY) -m pytest -s -n $(JOBS) tests/soak.py tests/soak_mixed.py $(ARGS)
 
 # Under Khronos's validation layer (Linux, Debian's vulkan-validationlayers).
 validate: setup

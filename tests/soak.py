@@ -23,9 +23,12 @@ import pytest
 import wgtensor as wt
 from helpers import device_has, setting
 from test_loss import destroyed, injected
+from test_memory import failures
+from test_persist import survives
 from test_random_gradients import examine_by_differences, examine_by_torch
 from test_random_graphs import MODES, alive, examine, unbounded
 from test_resources import distinct_kernels
+from test_threads import walks
 from wgtensor import nn, optim
 
 os.environ.setdefault("WGTENSOR_INDEX_EXAMPLES", "5000")
@@ -55,6 +58,21 @@ def test_losses() -> None:
     destroyed(1000, first)
     for i in range(5):  # a lost device costs some memory for as long as its process lives
         injected(100, first + i)
+
+
+def test_allocation_failures() -> None:
+    """1,000 allocations that the driver refuses: each typed, each followed by right results."""
+    failures(1000)
+
+
+def test_a_training_survives_losses() -> None:
+    """5,000 steps with 50 losses of the device end as those without one."""
+    survives(5000, 50)
+
+
+def test_threads() -> None:
+    """10,000 random operations in each of eight threads."""
+    walks(8, 10_000, timeout=3600)
 
 
 def test_gradients() -> None:

@@ -96,6 +96,17 @@ def long():
 threading.Thread(target=long, daemon=True).start()
 wait_for_work()
 """,
+    "an event loop with reads in flight": """
+import asyncio
+async def main():
+    large = wt.ones((512, 512))
+    tasks = [asyncio.ensure_future((large @ large + i).numpy_async()) for i in range(5)]
+    await tasks[0]
+asyncio.run(main())
+y = x * 2
+""",
+    "an event": "y = (x @ x).eval(); event = wt.Event().record()",
+    "persisted state": "state = wt.persist(x, wt.random.default_generator); y = x + 1",
     "a daemon with a device of its own": """
 def own():
     d = wt.Device()
@@ -312,6 +323,51 @@ if __name__ == "__main__":
         [sys.executable, main], capture_output=True, text=True, timeout=120, check=False
     )
     assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
+
+
+NOTEBOOK = (
+    """
+import sys
+from jupyter_client.manager import start_new_kernel
+
+def run(client, code):
+    reply = client.execute_interactive(code, timeout=90, output_hook=lambda message: None)
+    assert reply["content"]["status"] == "ok", reply["content"]
+
+cell = """
+    + '"""'
+    + """
+import wgtensor as wt
+x = wt.ones((300, 300)) + 1
+y = await (x @ x).numpy_async()
+assert y[0, 0] == 1200
+pending, view, event = x * 3, x.T[::2], wt.Event().record()
+[(x + i).eval() for i in range(20)]
+print(float(pending.sum()))
+"""
+    + '"""'
+    + """
+manager, client = start_new_kernel(kernel_name="python3")
+for _ in range(2):
+    run(client, cell)
+    manager.restart_kernel(now=False)
+    client.wait_for_ready(timeout=60)
+run(client, cell)
+run(client, "wt.default_device().destroy(); wt.default_device().recover(); x = 1")
+process = manager.provisioner.process
+client.shutdown()
+assert process.wait(timeout=30) == 0, process.returncode
+client.stop_channels()
+print("fine")
+"""
+)
+
+
+def test_a_notebook_restarts() -> None:
+    """Kernels with live tensors and work in flight restart and end, as under nbclient."""
+    pytest.importorskip("jupyter_client")
+    pytest.importorskip("ipykernel")
+    assert run_script(NOTEBOOK, timeout=200).endswith("fine\n")
 
 
 # ---- importing ---------------------------------------------------------------------------------

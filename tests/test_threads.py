@@ -13,6 +13,7 @@ import pytest
 
 import wgtensor as wt
 from children import run_script
+from random_walks import Walk
 
 
 def in_threads(n: int, function: Callable[[int], Any], timeout: float = 60) -> list[Any]:
@@ -341,3 +342,17 @@ def test_settings_and_statistics_from_threads() -> None:
             wt.synchronize()
 
     in_threads(6, work)
+
+
+def walks(threads: int, operations: int, timeout: float) -> None:
+    """So many random operations in each of several threads on one device."""
+    in_threads(threads, lambda i: Walk(i).run(operations), timeout)
+
+
+def test_random_operations_in_eight_threads() -> None:
+    walks(8, 300, timeout=200)
+
+
+def test_random_operations_of_threads_on_two_devices() -> None:
+    devices = [wt.Device(), wt.Device()]
+    in_threads(4, lambda i: Walk(i, devices[i % 2]).run(150), timeout=200)

@@ -234,8 +234,11 @@ struct LowerContext {
   std::vector<std::vector<int>> freed;  // the same, but other views of their buffers may be read
 
   bool dies(int group, int value) const;
-  /// Whether a group reads or writes a buffer above the largest binding.
+  /// Whether a group runs in parts: it reads or writes a buffer above the largest binding, or takes
+  /// too long for one dispatch and can be cut.
   bool windowed(int group) const;
+  /// What share of a group one dispatch may do, in time.
+  double share(int group) const;
   /// A new scratch value.
   int scratch();
 };

@@ -171,6 +171,7 @@ void Engine::run_step(FlushGraph& g, const Step& step) {
                 *values_[static_cast<size_t>(step.buffers[0])], 0,
                 (step.outputs[0].bytes + 3) / 4 * 4);
   }
+  device.add_work(step.seconds);
   for (const StepOutput& o : step.outputs) written_[static_cast<size_t>(o.value)] = true;
   for (int v : step.dies) {
     values_[static_cast<size_t>(v)].reset();

@@ -141,6 +141,7 @@ class Collector {
     find_freed();
     auto& key = g_.key;
     key.push_back(word(settings().max_fusion) << 32 | g_.nodes.size());
+    key.push_back(word(settings().dispatch_ms));
     for (const FlushNode& f : g_.nodes) {
       const Node& n = *f.node;
       key.push_back(word(n.kind) | word(n.op) << 8 | word(n.reduce) << 24 | word(n.dtype) << 28 |

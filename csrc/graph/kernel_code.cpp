@@ -9,6 +9,7 @@
 #include "base/settings.h"
 #include "graph/codegen.h"
 #include "graph/storage.h"
+#include "graph/work.h"
 #include "kernels/embedded.h"
 #include "kernels/template.h"
 
@@ -328,7 +329,14 @@ bool LowerContext::windowed(int gi) const {
     return (g.is_leaf(v) || fusion.materialized[static_cast<size_t>(v)]) && large(v);
   };
   return std::any_of(group.externals.begin(), group.externals.end(), read) ||
-         std::any_of(group.outputs.begin(), group.outputs.end(), large);
+         std::any_of(group.outputs.begin(), group.outputs.end(), large) || share(gi) < 1;
+}
+
+double LowerContext::share(int gi) const {
+  const Group& group = fusion.groups[static_cast<size_t>(gi)];
+  bool can_be_cut = group.anchor < 0 || g.node_of(group.anchor)->kind == NodeKind::matmul;
+  double seconds = can_be_cut ? seconds_of(g, group, device) : 0;
+  return seconds > most_seconds() ? most_seconds() / seconds : 1;
 }
 
 int LowerContext::scratch() {

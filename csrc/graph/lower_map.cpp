@@ -24,8 +24,9 @@ class MapLowering {
     std::vector<CutAxis> axes;
     for (int i = 0; i < static_cast<int>(space_.axes().size()); ++i)
       axes.push_back({space_.sizes(i), by_rows_ && i == 0 ? 1 : width_, quad_ ? 4 : 1});
-    return parts_of(cut(axes, KernelCode::window_limit(c_.device),
-                        [&](const Part& p) { return space_.widest(p); }));
+    return parts_of(cut(
+        axes, KernelCode::window_limit(c_.device), [&](const Part& p) { return space_.widest(p); },
+        c_.share(gi_)));
   }
 
   /// All of the group, or a part of it; the first one makes the results.

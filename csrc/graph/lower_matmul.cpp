@@ -181,7 +181,7 @@ int64_t column_unit(const LowerContext& c, const Side& b) {
   return step > KernelCode::window_limit(c.device) / 64 ? 1 : 4;
 }
 
-std::vector<Part> parts_of_product(LowerContext& c, const SpaceCode& out, const Node& n,
+std::vector<Part> parts_of_product(LowerContext& c, int group, const SpaceCode& out, const Node& n,
                                    const Side& a, const Side& b) {
   // Multiples of a unit are vec4s in memory only if the cuts between outer dimensions are some,
   // too.
@@ -190,10 +190,13 @@ std::vector<Part> parts_of_product(LowerContext& c, const SpaceCode& out, const 
   };
   int64_t row_unit = a.kept.strides.back() == 1 ? 4 : 1;
   std::vector<CutAxis> axes{{a.batch.sizes, 1}, axis(a, row_unit), axis(b, column_unit(c, b))};
-  return parts_of(cut(axes, KernelCode::window_limit(c.device), [&](const Part& p) {
-    int64_t elements = std::max(a.reach(p).count(), b.reach(p).count());
-    return std::max(out.widest(p), elements * info(n.dtype).size);
-  }));
+  return parts_of(cut(
+      axes, KernelCode::window_limit(c.device),
+      [&](const Part& p) {
+        int64_t elements = std::max(a.reach(p).count(), b.reach(p).count());
+        return std::max(out.widest(p), elements * info(n.dtype).size);
+      },
+      c.share(group)));
 }
 
 kernels::MatmulProblem problem_of(const Node& n, const SpaceCode& out, const Side& a, const Side& b,
@@ -232,7 +235,7 @@ void lower_product(LowerContext& c, int gi, const Part& part, bool first,
   out.collapse({"b", "r", "c"}, {0, rows, rows + n.ranks.rows, rank});
 
   if (parts) {
-    *parts = parts_of_product(c, out, n, a, b);
+    *parts = parts_of_product(c, gi, out, n, a, b);
     return;
   }
   out.restrict_to(part);

@@ -6,6 +6,7 @@
 #include "base/settings.h"
 #include "graph/codegen.h"
 #include "graph/fusion.h"
+#include "graph/work.h"
 
 namespace wgt::graph {
 
@@ -88,8 +89,10 @@ void lower(LowerContext& c, int gi) {
   }
   for (int v : c.dying[static_cast<size_t>(gi)]) steps.back().dies.push_back(v);
   for (int v : c.freed[static_cast<size_t>(gi)]) steps.back().dies.push_back(v);
+  double seconds = seconds_of(c.g, group, c.device) / static_cast<double>(steps.size() - first);
   for (size_t s = first; s < steps.size(); ++s) {
     steps[s].group = gi;
+    steps[s].seconds = seconds;
     if (steps[s].kernel && steps[s].windows.empty()) check_sizes(c.g, c.device, steps[s]);
     steps[s].what +=
         " (" + std::to_string(group.ops) + (group.ops == 1 ? " operation)" : " operations)");

@@ -88,8 +88,9 @@ struct Step {
   std::vector<StepOutput> outputs;
   std::vector<int> dies;  // values not needed after this step
   uint32_t x = 0, y = 0, z = 0;
-  int group = -1;    // that it is a part of
-  std::string what;  // for explain and for errors
+  int group = -1;      // that it is a part of
+  double seconds = 0;  // estimated
+  std::string what;    // for explain and for errors
 };
 
 struct Plan {

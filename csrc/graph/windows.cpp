@@ -37,9 +37,14 @@ std::optional<int64_t> middle(const CutAxis& axis, const Range& r) {
 class Cutter {
  public:
   Cutter(const std::vector<CutAxis>& axes, int64_t limit,
-         const std::function<int64_t(const Part&)>& bytes)
+         const std::function<int64_t(const Part&)>& bytes, double share)
       : axes_(axes), limit_(limit), bytes_(bytes) {
-    for (const CutAxis& a : axes) grid_.push_back({{0, numel(a.sizes)}});
+    double all = 1;
+    for (const CutAxis& a : axes) {
+      grid_.push_back({{0, numel(a.sizes)}});
+      all *= static_cast<double>(numel(a.sizes));
+    }
+    most_ = share * all;
   }
 
   // Part by part, in order: cutting leaves those that fit as they are, or makes them smaller.
@@ -48,18 +53,21 @@ class Cutter {
     for (size_t axis = 0; axis < axes_.size();) {
       Part part;
       for (size_t i = 0; i < axes_.size(); ++i) part.push_back(grid_[i][at[i]]);
-      if (bytes_(part) > limit_) {
-        halve(part);
-        continue;
-      }
+      if ((bytes_(part) > limit_ || elements(part) > most_) && halve(part)) continue;
       for (axis = 0; axis < axes_.size() && ++at[axis] == grid_[axis].size(); ++axis) at[axis] = 0;
     }
     return std::move(grid_);
   }
 
  private:
-  // Along the axis where it helps most.
-  void halve(const Part& part) {
+  static double elements(const Part& part) {
+    double n = 1;
+    for (const Range& r : part) n *= static_cast<double>(r.size());
+    return n;
+  }
+
+  // Along the axis where it helps most; false where a part is too long and cannot be cut.
+  bool halve(const Part& part) {
     int best = -1;
     int64_t least = 0, where = 0;
     for (size_t i = 0; i < axes_.size(); ++i) {
@@ -73,6 +81,7 @@ class Cutter {
       least = size;
       where = *at;
     }
+    if (best < 0 && bytes_(part) <= limit_) return false;
     if (best < 0)
       raise(ErrorKind::unsupported, "one step reaches " + std::to_string(bytes_(part)) +
                                         " bytes of a buffer, and this adapter binds " +
@@ -86,11 +95,13 @@ class Cutter {
         ranges[i].end = where;
         break;
       }
+    return true;
   }
 
   const std::vector<CutAxis>& axes_;
   int64_t limit_;
   const std::function<int64_t(const Part&)>& bytes_;
+  double most_ = 0;  // elements
   Grid grid_;
 };
 
@@ -116,7 +127,12 @@ Reach reach_of(const Dims& sizes, const Dims& strides, const Range& range) {
 
 Grid cut(const std::vector<CutAxis>& axes, int64_t limit,
          const std::function<int64_t(const Part&)>& bytes) {
-  return Cutter(axes, limit, bytes).run();
+  return Cutter(axes, limit, bytes, 1).run();
+}
+
+Grid cut(const std::vector<CutAxis>& axes, int64_t limit,
+         const std::function<int64_t(const Part&)>& bytes, double share) {
+  return Cutter(axes, limit, bytes, share).run();
 }
 
 std::vector<Part> parts_of(const Grid& grid) {

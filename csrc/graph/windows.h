@@ -45,6 +45,9 @@ using Grid = std::vector<std::vector<Range>>;
 /// part of a part must not have more. Raises UnsupportedError where there is none.
 Grid cut(const std::vector<CutAxis>& axes, int64_t limit,
          const std::function<int64_t(const Part&)>& bytes);
+/// The same, with parts of which each is at most `share` of the whole, where axes allow that.
+Grid cut(const std::vector<CutAxis>& axes, int64_t limit,
+         const std::function<int64_t(const Part&)>& bytes, double share);
 
 /// All parts, the last axis fastest.
 std::vector<Part> parts_of(const Grid& grid);

@@ -195,6 +195,10 @@ void Device::dispatch(Kernel& kernel, const Window* windows, const void* params,
   impl_->stream.dispatch(kernel, windows, params, x, y, z);
 }
 
+void Device::add_work(double seconds) {
+  impl_->stream.add_work(seconds);
+}
+
 void* Device::upload_begin(Buffer& dst, uint64_t offset, uint64_t bytes) {
   Impl& d = *impl_;
   d.core.check();

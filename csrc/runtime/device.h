@@ -108,6 +108,9 @@ class Device {
   void dispatch(Kernel& kernel, const Window* windows, const void* params, uint32_t x, uint32_t y,
                 uint32_t z);  // [lock]
 
+  /// How long what was just dispatched takes, estimated: submits when there is enough. [lock]
+  void add_work(double seconds);
+
   /// Copies host memory at the call; the write is ordered in the stream. `bytes` need not be a
   /// multiple of 4: the padding of the last word is zero. `offset` is a multiple of 4. [lock]
   void upload(Buffer& dst, uint64_t offset, const void* data, uint64_t bytes);

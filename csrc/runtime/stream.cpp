@@ -1,5 +1,6 @@
 #include "runtime/stream.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "base/settings.h"
@@ -11,7 +12,9 @@ namespace wgt::rt {
 
 namespace {
 constexpr uint64_t kMaxInFlight = 8;
-}
+constexpr double kLong = 0.05;          // seconds; shorter submissions only count
+constexpr double kMostSubmissions = 3;  // of the longest kind, in flight at once
+}  // namespace
 
 void Stream::retire() {
   sender_.close();
@@ -110,6 +113,12 @@ void Stream::copy(WGPUBuffer dst, uint64_t dst_offset, WGPUBuffer src, uint64_t 
   wgpuCommandEncoderCopyBufferToBuffer(encoder_, src, src_offset, dst, dst_offset, bytes);
 }
 
+void Stream::add_work(double seconds) {
+  seconds_ += seconds;
+  int most = settings().dispatch_ms;
+  if (most && seconds_ >= most * 1e-3) submit();
+}
+
 void Stream::submit() {
   core_.check();
   sender_.raise_refused();
@@ -132,6 +141,7 @@ void Stream::submit() {
   }
   dispatches_ = 0;
   if (error || core_.lost()) {
+    seconds_ = 0;
     release_commands(core_, buffers, count);
     uploads_.discard();
     reads_.discard();
@@ -172,8 +182,19 @@ void Stream::hand_over() {
   limit_in_flight();
 }
 
+// By number, and by time: who waits here holds the device's lock.
 void Stream::limit_in_flight() {
-  auto few = [this] { return core_.submitted - core_.signals->completed.load() <= kMaxInFlight; };
+  if (seconds_ >= kLong) in_flight_.push_back({core_.submitted, seconds_});
+  seconds_ = 0;
+  int bound = settings().dispatch_ms;  // 0: none
+  double most = bound ? kMostSubmissions * std::max(bound * 1e-3, kLong) : 1e300;
+  auto few = [&] {
+    uint64_t done = core_.signals->completed.load();
+    while (!in_flight_.empty() && in_flight_.front().number <= done) in_flight_.pop_front();
+    double seconds = 0;
+    for (const Submission& s : in_flight_) seconds += s.seconds;
+    return core_.submitted - done <= kMaxInFlight && (seconds <= most || in_flight_.size() < 2);
+  };
   if (!few()) wait_until(core_, few);
 }
 

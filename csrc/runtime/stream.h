@@ -1,5 +1,6 @@
 // The command stream: one encoder, many dispatches to a pass, many to a submission.
 #pragma once
+#include <deque>
 #include <string>
 
 #include "runtime/bindgroups.h"
@@ -29,6 +30,8 @@ class Stream {
                 uint32_t z);
   void copy(WGPUBuffer dst, uint64_t dst_offset, WGPUBuffer src, uint64_t src_offset,
             uint64_t bytes);
+  /// Seconds, estimated, of what was recorded last: submits where they are enough.
+  void add_work(double seconds);
   /// Work that fails wgpu's validation is dropped, all that was recorded since the last submission,
   /// and raises Error.
   void submit();
@@ -69,6 +72,12 @@ class Stream {
   uint32_t offset_ = 0;
   std::string immediates_;  // of the open pass's pipeline
   int dispatches_ = 0;      // since the last submission
+  double seconds_ = 0;      // the same, estimated
+  struct Submission {
+    uint64_t number;
+    double seconds;
+  };
+  std::deque<Submission> in_flight_;  // long ones that may still run
 };
 
 }  // namespace wgt::rt

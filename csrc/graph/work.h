@@ -1,0 +1,16 @@
+// How long kernels take, roughly: so that no dispatch and no submission runs for longer than what
+// drivers stand, and users.
+#pragma once
+#include "graph/fusion.h"
+#include "graph/plan.h"
+
+namespace wgt::graph {
+
+/// Estimated seconds that the group takes. Right within an order of magnitude at the slowest of
+/// its kind of adapter.
+double seconds_of(const FlushGraph& g, const Group& group, const rt::Device& device);
+
+/// Seconds of estimated work that one dispatch, or one submission, may have: a setting.
+double most_seconds();
+
+}  // namespace wgt::graph
