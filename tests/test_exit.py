@@ -325,8 +325,7 @@ if __name__ == "__main__":
     assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
 
 
-NOTEBOOK = (
-    """
+NOTEBOOK = '''
 import sys
 from jupyter_client.manager import start_new_kernel
 
@@ -335,8 +334,6 @@ def run(client, code):
     assert reply["content"]["status"] == "ok", reply["content"]
 
 cell = """
-    + '"""'
-    + """
 import wgtensor as wt
 x = wt.ones((300, 300)) + 1
 y = await (x @ x).numpy_async()
@@ -345,8 +342,6 @@ pending, view, event = x * 3, x.T[::2], wt.Event().record()
 [(x + i).eval() for i in range(20)]
 print(float(pending.sum()))
 """
-    + '"""'
-    + """
 manager, client = start_new_kernel(kernel_name="python3")
 for _ in range(2):
     run(client, cell)
@@ -359,8 +354,7 @@ client.shutdown()
 assert process.wait(timeout=30) == 0, process.returncode
 client.stop_channels()
 print("fine")
-"""
-)
+'''
 
 
 def test_a_notebook_restarts() -> None:
