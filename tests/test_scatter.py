@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wgtensor as wt
-from helpers import device_has, tensor
+from helpers import device_has, setting, tensor
 
 DTYPES = [
     *("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"),
@@ -213,3 +213,28 @@ def test_faults_and_errors() -> None:
         wt.segment_sum(t, [0, 1, 1, 1], -1)
     with pytest.raises(TypeError, match="put"):
         wt.put(np.zeros(3), [0], 1)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int8", "bool"])
+def test_many_integers_into_few_places(dtype: str, rng: np.random.Generator) -> None:
+    """Kernels for GPUs have copies of the places."""
+    with setting(kernels="gpu"):
+        device = wt.Device()
+        device.synchronize()
+    low = 0 if dtype == "uint32" else -100
+    for places, columns in ((1, 1), (3, 2), (300, 1)):
+        v = rng.integers(low, 100, (20_000, columns)).astype(dtype)
+        ids = rng.integers(-places, places, len(v)).astype(np.int32)
+        for fold in ("sum", "max", "min"):
+            x = rng.integers(low, 100, (places, columns)).astype(dtype)
+            t = wt.asarray(x, device=device)
+            UFUNCS[fold].at(x, ids, v)
+            UFUNCS[fold].at(t, wt.asarray(ids, device=device), wt.asarray(v, device=device))
+            same(t, x)
+    t = wt.zeros(3, dtype="int32", device=device)
+    wrong = np.full(5000, 1, np.int32)
+    wrong[[7, 4999]] = 3, -4
+    np.add.at(t, wt.asarray(wrong, device=device), 1)
+    with pytest.raises(IndexError, match=r"\[add.at\] index (3|-4) is"):
+        t.numpy()
+    assert t.tolist() == [0, 4998, 0]

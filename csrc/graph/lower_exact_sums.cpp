@@ -11,8 +11,9 @@ namespace wgt::graph {
 namespace {
 
 constexpr int64_t kBytes = 64;             // of an accumulator, at most
+constexpr int64_t kMostBytes = 1 << 30;    // of all of them
 constexpr int64_t kMostNumbers = 1 << 27;  // that it takes
-constexpr int64_t kSpread = 1 << 16;       // accumulators that keep lanes from waiting
+constexpr int64_t kSpread = 1 << 16;       // places that keep lanes from waiting
 constexpr int64_t kMostCopies = 1024;      // of one place
 constexpr int64_t kGroup = 32;             // copies that a lane adds up
 constexpr int64_t kTurns = 4;              // numbers that a lane enters
@@ -38,9 +39,7 @@ class ExactSumsLowering {
         choice_(c.scratch()) {
     int64_t numbers = numel(node_->inputs[1]->shape);
     bits_ = numbers < 1 << 24 ? 16 : 8;
-    while (!software_ && copies_ < kMostCopies && copies_ * places_ < kSpread &&
-           copies_ * places_ * 8 < numbers)
-      copies_ *= 2;
+    copies_ = copies_of(c.device, places_, numbers);
   }
 
   void run() {
@@ -278,8 +277,16 @@ class ExactSumsLowering {
 
 }  // namespace
 
+int64_t copies_of(const rt::Device& device, int64_t places, int64_t numbers) {
+  int64_t copies = 1;
+  while (!device.software_kernels() && copies < kMostCopies && copies * places < kSpread &&
+         copies * places * 8 < numbers)
+    copies *= 2;
+  return copies;
+}
+
 bool sums_exactly(const rt::Device& device, int64_t places, int64_t numbers) {
-  int64_t room = static_cast<int64_t>(device.limits().max_binding) / kBytes;
+  int64_t room = std::min(static_cast<int64_t>(device.limits().max_binding), kMostBytes) / kBytes;
   bool one_after_the_other = places == 1 && device.software_kernels();  // has no lanes to wait
   return !one_after_the_other && places <= std::min(numbers, room - 8) && numbers <= kMostNumbers;
 }

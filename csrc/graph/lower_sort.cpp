@@ -11,11 +11,11 @@ namespace {
 constexpr int64_t kDigits = 256;  // a pass sorts by 8 bits
 constexpr int64_t kShort = 256;   // elements of rows that are sorted by counting, one to a lane
 constexpr int64_t kMergedFrom = 9, kMergedTo = 1024;  // such rows, and so many of them,
-constexpr int64_t kMergedRows = 16;                  // have a lane each on software adapters
-constexpr int64_t kSerialChunk = 32768;              // llvmpipe ends loops after 65,535 turns
-constexpr int64_t kSerialParts = 128;                // of all rows, if they have kDigits elements
-constexpr int64_t kSerialLines = 64;                 // parts of a row that one lane sums
-constexpr uint32_t kWorkgroupWords = 5248;           // of a tile of 4096 elements
+constexpr int64_t kMergedRows = 16;                   // have a lane each on software adapters
+constexpr int64_t kSerialChunk = 32768;               // llvmpipe ends loops after 65,535 turns
+constexpr int64_t kSerialParts = 128;                 // of all rows, if they have kDigits elements
+constexpr int64_t kSerialLines = 64;                  // parts of a row that one lane sums
+constexpr uint32_t kWorkgroupWords = 5248;            // of a tile of 4096 elements
 
 class SortLowering {
  public:

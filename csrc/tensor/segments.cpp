@@ -87,18 +87,40 @@ OpId elementwise_of(ReduceOp op, DType t) {
                                 : OpId::minimum;
 }
 
+// Integers, in any order. Many that go to few places go to copies of these, which are folded then.
+Tensor fold_by_atomics(ReduceOp op, ScatterOp atomic, const Tensor& base, const Tensor& values,
+                       const Tensor& rows, bool partial) {
+  int64_t n = base.shape()[0], elements = base.shape()[1];
+  auto put = [&](const Tensor& target, const Tensor& row) {
+    Tensor place = elementwise(OpId::multiply, {row, number(elements)});
+    return scatter(atomic, target, values, expand_dims(place, {1}), Dims{0, 1},
+                   (target.shape()[0] - 1) * elements);
+  };
+  // As many rows as there are is beyond the last, times the elements of a row too.
+  Tensor row = partial ? elementwise(OpId::minimum, {rows, number(n)}) : rows;
+  graph::Engine& e = base.engine();
+  int64_t copies = graph::copies_of(e.device(), base.size(), values.size());
+  if (copies == 1) return put(base, row);
+  int64_t apart = n + 1;  // with a row for what leads nowhere
+  Tensor turn = arange(e, 0, static_cast<double>(rows.size()), 1, DType::uint32);
+  Tensor copy = elementwise(OpId::bitwise_and, {turn, number(copies - 1)});
+  Tensor moved = elementwise(OpId::multiply, {copy, number(apart)});
+  Tensor none = broadcast_to(identity(op, base), Dims{copies * apart, elements});
+  Tensor all =
+      reshape(put(none, elementwise(OpId::add, {row, moved})), Dims{copies, apart, elements});
+  Tensor folded = reduce(graph::reduce_name(op), all, std::vector<int64_t>{0}, false);
+  folded = index(folded, {whole_axis(n), whole_axis(elements)});
+  return elementwise(elementwise_of(op, base.dtype()), {base, folded});
+}
+
 }  // namespace
 
 Tensor fold_rows(ReduceOp op, const Tensor& base, const Tensor& values, const Tensor& rows,
                  bool partial) {
-  int64_t n = base.shape()[0], elements = base.shape()[1];
+  int64_t n = base.shape()[0];
   if (values.size() == 0) return base;
-  if (auto atomic = atomic_of(op, base.dtype())) {
-    // As many rows as there are is beyond the last, times the elements of a row too.
-    Tensor row = partial ? elementwise(OpId::minimum, {rows, number(n)}) : rows;
-    Tensor place = elementwise(OpId::multiply, {row, number(elements)});
-    return scatter(*atomic, base, values, expand_dims(place, {1}), Dims{0, 1}, (n - 1) * elements);
-  }
+  if (auto atomic = atomic_of(op, base.dtype()))
+    return fold_by_atomics(op, *atomic, base, values, rows, partial);
   graph::Engine& e = base.engine();
   if (exact(op, base, values)) {
     Tensor all = expand_dims(rows, {1});
