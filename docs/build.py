@@ -200,7 +200,7 @@ def settings() -> str:
         f"{NOTE}\n# Settings\n\n"
         "Each is an attribute of `wgtensor.config` and an environment variable, read once, at "
         "the first use. Those that shape a device (`limits`, `debug`, `max_binding`, `kernels`, "
-        "`max_pipelines`) hold for devices made later.\n\n"
+        "`max_pipelines`, `memory_limit_mb`) hold for devices made later.\n\n"
         + table(("`config.`", "type", "default", "environment", ""), rows)
     )
 

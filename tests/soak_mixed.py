@@ -55,7 +55,7 @@ def sizes(dice: random.Random) -> None:
     """Uploads, results and reads of any size."""
     for _ in range(10):
         n = int(2 ** dice.uniform(0, 20))
-        a = np.full(n, dice.randrange(100), np.float32)
+        a = np.full(n, dice.randrange(100), np.int32)
         t = wt.asarray(a)
         assert (t * 2 + 1).numpy()[-1] == a[-1] * 2 + 1
         assert t.sum().item() == a[0] * n

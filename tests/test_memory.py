@@ -199,6 +199,38 @@ def test_limits_are_numbers_of_bytes(device: wt.Device) -> None:
     assert other is None
 
 
+def test_a_recorded_step_without_memory_changes_nothing(device: wt.Device) -> None:
+    """What it was to update is as it was, and the next call goes on from there."""
+    with device:
+        wt.random.manual_seed(1)
+        net = wt.nn.Sequential(wt.nn.Linear(64, 256), wt.nn.Tanh(), wt.nn.Linear(256, 64))
+        optimizer = wt.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        x = wt.random.normal((3000, 64)).eval()
+
+        @wt.jit
+        def step(x: wt.Tensor) -> wt.Tensor:
+            optimizer.zero_grad()
+            loss = ((net(x) - x) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        for _ in range(3):
+            step(x).item()
+        state = wt.persist(net, optimizer)
+        before = [p.numpy() for p in net.parameters()]
+        wt.set_memory_limit(wt.memory_stats()["live"] + (1 << 20))
+        for _ in range(2):
+            with pytest.raises(wt.OutOfMemoryError):
+                step(x)
+            for p, q in zip(net.parameters(), before, strict=True):
+                np.testing.assert_array_equal(p.numpy(), q)
+        wt.set_memory_limit(None)
+        after = [step(x).item() for _ in range(3)]
+        state.restore()
+        assert [step(x).item() for _ in range(3)] == after
+
+
 # ---- out of memory for other reasons -----------------------------------------------------------
 
 FAILURES = """

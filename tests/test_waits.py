@@ -108,7 +108,7 @@ for wait in (lambda: (x + 2).numpy(), wt.synchronize, lambda: wt.Event().record(
         pass
     else:
         raise AssertionError("not interrupted")
-    assert time.perf_counter() - begin < 20
+    assert time.perf_counter() - begin < 60
     injector.hang(False)  # it was only slow
     assert y.tolist()[:3] == [0, 3, 6]
     assert (x + 1).tolist()[:3] == [1, 2, 3]
@@ -147,7 +147,7 @@ for wait in ("read", "synchronize", "event"):
         pass
     else:
         raise AssertionError("not interrupted")
-    assert time.perf_counter() - begin < 15
+    assert time.perf_counter() - begin < 60
 assert abs(y.numpy()[0, 0] - 1 / n) < 1e-4
 print("fine")
 """

@@ -199,6 +199,8 @@ class Engine {
   void set_failed(Node& n, std::shared_ptr<Error> error);
   NodeRef copy_of(const Node& n);
   bool give(Node& input, const NodeRef& value, bool take);
+  void give_back(const FlushGraph& g, const Program& p, const std::vector<NodeRef>& given,
+                 const std::vector<bool>& taken);
   NodeRef result_of(const Program& p, const NodeRef& wanted, const std::vector<NodeRef>& given);
   std::shared_ptr<Error> fail(FlushGraph& g, const std::vector<int>& results, const Error& error);
 

@@ -136,10 +136,11 @@ std::shared_ptr<Error> Engine::execute(FlushGraph& g, const Plan& plan) {
 void Engine::run_step(FlushGraph& g, const Step& step) {
   rt::Device& device = this->device();
   for (const StepOutput& o : step.outputs) {
-    rt::BufferRef b = o.in_place >= 0 ? std::move(values_[static_cast<size_t>(o.in_place)])
-                                      : device.allocate(o.bytes);
-    values_[static_cast<size_t>(o.value)] = std::move(b);
+    if (o.in_place < 0) values_[static_cast<size_t>(o.value)] = device.allocate(o.bytes);
   }
+  for (const StepOutput& o : step.outputs)
+    if (o.in_place >= 0)
+      values_[static_cast<size_t>(o.value)] = std::move(values_[static_cast<size_t>(o.in_place)]);
   if (step.kernel) {
     params_ = step.params;
     if (step.buffers.size() > kMaxBuffers)

@@ -142,6 +142,22 @@ bool Engine::give(Node& input, const NodeRef& value, bool take) {
   return true;
 }
 
+// What was taken from a tensor and not yet written over is the tensor's again.
+void Engine::give_back(const FlushGraph& g, const Program& p, const std::vector<NodeRef>& given,
+                       const std::vector<bool>& taken) {
+  for (size_t leaf = 0; leaf < g.leaves.size(); ++leaf) {
+    const rt::BufferRef& buffer = values_[g.nodes.size() + leaf];
+    if (!buffer || g.leaves[leaf]->buffer != buffer) continue;
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (!taken[i] || p.inputs[i].get() != g.leaves[leaf]) continue;
+      Node& n = *given[i];
+      n.kind = NodeKind::leaf;
+      n.error.reset();
+      n.buffer = buffer;
+    }
+  }
+}
+
 NodeRef Engine::result_of(const Program& p, const NodeRef& wanted,
                           const std::vector<NodeRef>& given) {
   for (size_t i = 0; i < p.inputs.size(); ++i)
@@ -190,7 +206,12 @@ std::vector<NodeRef> Engine::run(Program& p, std::vector<NodeRef> given, std::ve
     ++device().stats().flushes;
     std::shared_ptr<Plan> plan = plan_of(g);
     start(g, plan->values);
-    for (const Step& step : plan->steps) run_step(g, step);
+    try {
+      for (const Step& step : plan->steps) run_step(g, step);
+    } catch (const Error&) {
+      give_back(g, p, given, take);
+      throw;
+    }
   } else {
     start(g, static_cast<int>(g.leaves.size()));
   }

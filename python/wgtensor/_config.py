@@ -12,8 +12,8 @@ _LEVELS = ("off", "error", "warning", "info", "debug", "trace")
 class Config:
     """Settings of this process; assigning one takes effect at once.
 
-    Those that shape a device (limits, debug, max_binding, kernels, max_pipelines) hold for
-    devices made later.
+    Those that shape a device (limits, debug, max_binding, kernels, max_pipelines,
+    memory_limit_mb) hold for devices made later.
     """
 
     def __getattr__(self, name: str) -> Any:
