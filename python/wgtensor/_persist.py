@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -103,8 +104,8 @@ class Persisted:
         self._states: list[tuple[weakref.ref[Any], Any]] = []
         self.update()
 
-    def _died(self, _: Any) -> None:
-        if not any(ref() is not None for ref in self._objects):
+    def _died(self, _: Any, ends: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not ends() and not any(ref() is not None for ref in self._objects):
             self.forget()
 
     def _alive(self) -> list[Any]:
