@@ -71,8 +71,10 @@ class ExactSumsLowering {
   // Workgroups that find the positions of a part's numbers.
   int64_t groups_of(const Part& part) const {
     int64_t turn = 4 * lanes(), turns = (numbers_in(part) + turn - 1) / turn;
-    if (software_)
+    if (software_) {
+      turns += places_ / lanes() + 1;  // the first part's base
       return std::max((turns + kSoftwareTurns - 1) / kSoftwareTurns, std::min<int64_t>(turns, 16));
+    }
     return std::clamp<int64_t>(turns / 4, 1, kRangeGroups);
   }
 
