@@ -150,6 +150,15 @@ def test_second_derivatives(rng: np.random.Generator) -> None:
         )
 
 
+@pytest.mark.parametrize("options", [{}, {"label_smoothing": 0.2}, {"reduction": "sum"}])
+def test_class_weights_have_gradients(options: dict[str, Any], rng: np.random.Generator) -> None:
+    if not device_has("float64"):
+        pytest.skip("the adapter has no float64")
+    x, w = (wt.asarray(rng.random(s) + 0.5).requires_grad_() for s in ((4, 3), (3,)))
+    y = wt.asarray(np.array([0, 2, 2, -100], np.int32))
+    assert wt.autograd.gradcheck(lambda a, b: F.cross_entropy(a, y, b, **options), (x, w))
+
+
 KERNELS: list[tuple[tuple[int, ...], dict[str, Any]]] = [
     ((16, 300), {}),
     ((16, 300), {"label_smoothing": 0.1}),

@@ -105,6 +105,7 @@ def test_data_of_parameters() -> None:
 def test_one_hot_of_what_is_there() -> None:
     for classes in ([1, 3, 0], wt.asarray(np.array([1, 3, 0], np.int32))):
         assert F.one_hot(classes).tolist() == np.eye(4)[[1, 3, 0]].tolist()
+    assert F.one_hot([0, 1], num_classes=3).shape == (2, 3)
     assert F.one_hot(wt.zeros((0,), dtype="int32")).shape == (0, 0)
     with pytest.raises(ValueError, match="negative"):
         F.one_hot(wt.asarray(np.array([1, -1], np.int32)))

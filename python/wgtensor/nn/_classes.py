@@ -179,7 +179,8 @@ def cross_entropy(
     else:
         picked = _Picked(op, x, axis, y, weight, ignore_index)
         t = picked.distribution(label_smoothing)
-        if reduction == "mean":
+        fixed = picked.each is None or not picked.each.requires_grad
+        if reduction == "mean" and fixed:
             loss = _core.mean_cross_entropy(x, t, axis, picked.counted, picked.shares())
         else:
             loss = picked.reduced(op, _core.cross_entropy(x, t, axis), reduction)

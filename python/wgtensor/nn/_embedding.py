@@ -26,7 +26,6 @@ from wgtensor.nn._state import set_value
 def embedding(
     input: ArrayLike,
     weight: ArrayLike,
-    /,
     padding_idx: int | None = None,
     max_norm: float | None = None,
     norm_type: float = 2.0,
@@ -88,7 +87,7 @@ def _limit_norms(w: Tensor, given: Any, input: ArrayLike, most: float, order: fl
 
 @public
 def one_hot(
-    input: ArrayLike, num_classes: int = -1, /, *, axis: int = -1, dtype: Any = "float32"
+    input: ArrayLike, num_classes: int = -1, *, axis: int = -1, dtype: Any = "float32"
 ) -> Tensor:
     """1 at each class's number along a new axis of `num_classes`, 0 elsewhere.
 
