@@ -3,7 +3,8 @@
 // A workgroup computes BM x BN results, a thread TM x TN of them, in steps of BK along k. SPLIT slices
 // of threads share one tile and take a part of each step; their sums meet at the end. Both operands lie
 // K-major in workgroup memory (four rows of A, or four columns of B, to a vec4), so that the inner loop
-// reads vec4 only. A thread's rows and columns come in groups of four, spread over the tile: neighbours
+// reads vec4 only. After every four steps of an operand that is transposed on the way lies a gap, which
+// sends the neighbours' writes to different banks. A thread's rows and columns come in groups of four, spread over the tile: neighbours
 // read neighbouring vec4s.
 //
 // No read is out of bounds: rows and columns beyond the matrix are clamped into it (their results are
@@ -13,13 +14,14 @@
 //% let LANES = TX * TY
 //% let THREADS = LANES * SPLIT
 //% let SLICE = BK / SPLIT
-//% let ROW_0 = BM / 4 + PAD_0
-//% let ROW_1 = BN / 4 + PAD_1
-//% let STAGE = BK * (ROW_0 + ROW_1)
+//% let ROW_0 = BM / 4
+//% let ROW_1 = BN / 4
+//% let TILE_0 = BK * ROW_0 + BK / 4 * GAP_0
+//% let STAGE = TILE_0 + BK * ROW_1 + BK / 4 * GAP_1
 //% let SUMS = TM * TN / 4
 //% let REDUCE = (SPLIT - 1) * SUMS * LANES
 {{DECLARATIONS}}
-var<workgroup> mm_tile: array<vec4<{{T}}>, {{STAGE * BUFFERS > REDUCE ? STAGE * BUFFERS : REDUCE}}>;
+var<workgroup> mm_tile: array<vec4<{{T}}>, {{STAGE > REDUCE ? STAGE : REDUCE}}>;
 
 @compute @workgroup_size({{THREADS}})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
@@ -74,11 +76,27 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 //% end
 
   var next = 0u;
-//% if PREFETCH
+//% if ALWAYS
+  // Each step is read while the one before is multiplied; the last one again, and not used, as a branch
+  // around the reads would make some compilers wait for them.
+  let turns = (p.k + {{BK - 1}}u) / {{BK}}u;
+  let last = (turns - 1u) * {{BK}}u;
+  var hop = min({{BK}}u, last);
 //% include matmul_fetch.wgsl
-//% end
-//% if BUFFERS == 2
-  var stage = 0u;
+//% include matmul_store.wgsl
+  workgroupBarrier();
+  for (var turn = 0u; turn < turns; turn++) {
+    next = min(next + {{BK}}u, last);
+    hop = min({{BK}}u, last - next);
+//% include matmul_fetch.wgsl
+//% include matmul_multiply.wgsl
+    workgroupBarrier();
+//% include matmul_store.wgsl
+    workgroupBarrier();
+  }
+//% elif PREFETCH
+  let hop = {{BK}}u;
+//% include matmul_fetch.wgsl
 //% include matmul_store.wgsl
   workgroupBarrier();
   loop {
@@ -89,24 +107,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
 //% include matmul_multiply.wgsl
     if (!more) { break; }
-    stage = {{STAGE}}u - stage;
-//% include matmul_store.wgsl
     workgroupBarrier();
-  }
-//% elif PREFETCH
-  loop {
 //% include matmul_store.wgsl
-    workgroupBarrier();
-    next += {{BK}}u;
-    let more = next < p.k;
-    if (more) {
-//% include matmul_fetch.wgsl
-    }
-//% include matmul_multiply.wgsl
-    if (!more) { break; }
     workgroupBarrier();
   }
 //% else
+  let hop = {{BK}}u;
   loop {
 //% include matmul_fetch.wgsl
 //% include matmul_store.wgsl

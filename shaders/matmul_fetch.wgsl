@@ -1,28 +1,53 @@
-    // The parts of the tiles at k = next, from storage into registers.
+    // The parts of the tiles at k = next, from storage into registers; the next ones lie `hop` behind.
 //% for o in 0..2
 //% let X = o == 0 ? BM : BN
 //% let ALONG_K = o == 0 ? A_ALONG_K : B_ALONG_K
 //% let VEC = o == 0 ? A_VEC : B_VEC
 //% let WALK = o == 0 ? K_WALK_0 : K_WALK_1
-//% let ITEMS = ALONG_K ? X / 4 * (BK / 4) : X / 4 * BK
+//% let PLAIN = !GUARD_K && !WALK
+//% let LINES = ALONG_K && X * BK / 16 < THREADS
+//% let ITEMS = ALONG_K && !LINES ? X * BK / 16 : X * BK / 4
+//% let PARTS = ALONG_K && !LINES ? 4 : 1
 //% for i in 0..(ITEMS + THREADS - 1) / THREADS
 //% if (i + 1) * THREADS > ITEMS
     if (item_{{o}}_{{i}} < {{ITEMS}}u) {
 //% else
     {
 //% end
+//% if PLAIN
+//% if VEC
+//% for r in 0..PARTS
+      part_{{o}}_{{i}}_{{r}} = in{{o}}[at_{{o}}_{{i}}_{{r}}];
+//% if ALONG_K
+      at_{{o}}_{{i}}_{{r}} += hop / 4u;
+//% else
+      at_{{o}}_{{i}}_{{r}} += hop / 4u * sk_{{o}};
+//% end
+//% end
+//% elif ALONG_K
+//% for r in 0..PARTS
+      part_{{o}}_{{i}}_{{r}} = vec4<{{T}}>(in{{o}}[at_{{o}}_{{i}}_{{r}}], in{{o}}[at_{{o}}_{{i}}_{{r}} + sk_{{o}}],
+                             in{{o}}[at_{{o}}_{{i}}_{{r}} + 2u * sk_{{o}}], in{{o}}[at_{{o}}_{{i}}_{{r}} + 3u * sk_{{o}}]);
+      at_{{o}}_{{i}}_{{r}} += hop * sk_{{o}};
+//% end
+//% else
+      part_{{o}}_{{i}}_0 = vec4<{{T}}>(in{{o}}[at_{{o}}_{{i}}_0], in{{o}}[at_{{o}}_{{i}}_1],
+                             in{{o}}[at_{{o}}_{{i}}_2], in{{o}}[at_{{o}}_{{i}}_3]);
+//% for r in 0..4
+      at_{{o}}_{{i}}_{{r}} += hop * sk_{{o}};
+//% end
+//% end
+//% else
       let k0 = next + kq_{{o}}_{{i}};
 //% if ALONG_K && VEC
 //% if GUARD_K && WALK
       let kc = k_offset_{{o}}(min(k0, p.k - 4u));
 //% elif WALK
       let kc = k_offset_{{o}}(k0);
-//% elif GUARD_K
-      let kc = min(k0, p.k - 4u);
 //% else
-      let kc = k0;
+      let kc = min(k0, p.k - 4u);
 //% end
-//% for r in 0..4
+//% for r in 0..PARTS
       part_{{o}}_{{i}}_{{r}} = in{{o}}[(at_{{o}}_{{i}}_{{r}} + kc) >> 2u];
 //% end
 //% elif ALONG_K
@@ -31,13 +56,11 @@
       let k_{{j}} = k_offset_{{o}}(min(k0 + {{j}}u, p.k - 1u));
 //% elif WALK
       let k_{{j}} = k_offset_{{o}}(k0 + {{j}}u);
-//% elif GUARD_K
-      let k_{{j}} = min(k0 + {{j}}u, p.k - 1u) * sk_{{o}};
 //% else
-      let k_{{j}} = (k0 + {{j}}u) * sk_{{o}};
+      let k_{{j}} = min(k0 + {{j}}u, p.k - 1u) * sk_{{o}};
 //% end
 //% end
-//% for r in 0..4
+//% for r in 0..PARTS
       part_{{o}}_{{i}}_{{r}} = vec4<{{T}}>(in{{o}}[at_{{o}}_{{i}}_{{r}} + k_0], in{{o}}[at_{{o}}_{{i}}_{{r}} + k_1],
                              in{{o}}[at_{{o}}_{{i}}_{{r}} + k_2], in{{o}}[at_{{o}}_{{i}}_{{r}} + k_3]);
 //% end
@@ -46,10 +69,8 @@
       let kc = k_offset_{{o}}(min(k0, p.k - 1u));
 //% elif WALK
       let kc = k_offset_{{o}}(k0);
-//% elif GUARD_K
-      let kc = min(k0, p.k - 1u) * sk_{{o}};
 //% else
-      let kc = k0 * sk_{{o}};
+      let kc = min(k0, p.k - 1u) * sk_{{o}};
 //% end
 //% if VEC
       part_{{o}}_{{i}}_0 = in{{o}}[(at_{{o}}_{{i}}_0 + kc) >> 2u];
@@ -64,8 +85,9 @@
 //% else
       let inside = k0 < p.k;
 //% end
-//% for r in 0..ALONG_K ? 4 : 1
+//% for r in 0..PARTS
       part_{{o}}_{{i}}_{{r}} = select(vec4<{{T}}>(), part_{{o}}_{{i}}_{{r}}, inside);
+//% end
 //% end
 //% end
     }

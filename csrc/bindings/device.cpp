@@ -3,6 +3,7 @@
 
 #include "base/settings.h"
 #include "bindings/bindings.h"
+#include "tensor/products.h"
 
 namespace wgt::bind {
 
@@ -285,6 +286,15 @@ void init_device(py::module_& m) {
       "set_default_device",
       [](py::object o) { default_device() = o.is_none() ? nullptr : to_device(o); },
       py::arg("device"));
+  m.def(
+      "matmul_kernels",
+      [](py::object o) {
+        py::list names;
+        for (const std::string& name : matmul_kernels(to_device(o)->engine())) names.append(name);
+        return names;
+      },
+      py::arg("device") = py::none(),
+      "The kernels of matrix products that the setting `kernels` may name.");
   m.def("wgpu_version", &rt::wgpu_version);
   m.def("set_log_level", &rt::set_log_level, py::arg("level"));
 }

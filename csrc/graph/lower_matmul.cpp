@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "graph/codegen.h"
-#include "kernels/matmul.h"
+#include "graph/products.h"
 
 namespace wgt::graph {
 
@@ -199,8 +199,11 @@ std::vector<Part> parts_of_product(LowerContext& c, int group, const SpaceCode& 
       c.share(group)));
 }
 
+// Operations behind a product that each vec4 of results may have a copy of.
+constexpr int kFlatEpilogue = 3;
+
 kernels::MatmulProblem problem_of(const Node& n, const SpaceCode& out, const Side& a, const Side& b,
-                                  const Part& part, bool whole_vectors) {
+                                  const Part& part, bool whole_vectors, bool long_epilogue) {
   kernels::MatmulProblem p{};
   p.dtype = n.dtype;
   p.batch = out.extent(0);
@@ -217,6 +220,7 @@ kernels::MatmulProblem problem_of(const Node& n, const SpaceCode& out, const Sid
   p.a_k = a.shared.walk();
   p.b_k = b.shared.walk();
   p.b_columns = b.kept.walk();
+  p.long_epilogue = long_epilogue;
   return p;
 }
 
@@ -240,9 +244,10 @@ void lower_product(LowerContext& c, int gi, const Part& part, bool first,
   }
   out.restrict_to(part);
   bool whole_vectors = !k.windowed || column_unit(c, b) == 4;
-  const kernels::MatmulProblem problem = problem_of(n, out, a, b, part, whole_vectors);
+  const kernels::MatmulProblem problem =
+      problem_of(n, out, a, b, part, whole_vectors, k.group.ops > kFlatEpilogue);
   kernels::MatmulLaunch launch =
-      kernels::plan_matmul(c.device.limits(), c.device.software_kernels(), problem);
+      kernels::plan_matmul(matmul_target(c.device), problem, forced_variant(c.device, n.dtype));
 
   // in0 and in1 are the template's; the same value twice is bound twice, as its two forms may
   // differ.

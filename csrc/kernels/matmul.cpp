@@ -10,14 +10,14 @@ namespace wgt::kernels {
 namespace {
 
 enum Flag : int {
-  kPrefetch = 1,   // the next tile is read while this one is multiplied
-  kPad = 2,        // rows of a transposed operand are padded against bank conflicts
-  kEmitLoop = 4,   // one copy of the epilogue's code, for which the results are spilled
-  kTwoStages = 8,  // two tiles in workgroup memory, one barrier per step
+  kPrefetch = 1,  // the next step is read while this one is multiplied
+  kAlways = 2,    // and that without a branch
+  kGap = 4,       // gaps in transposed operands keep writes out of each other's banks
+  kEmitLoop = 8,  // one copy of the epilogue's code, for which the results are spilled
 };
 
 /// See shaders/matmul.wgsl. The names say tile, results per thread, and what is special: s slices,
-/// d two stages, e emitted by a loop.
+/// b a branch around reads, e emitted by a loop. Those that no choice names serve benchmarks.
 struct Variant {
   const char* name;
   int bm, bn, bk;  // the tile
@@ -28,10 +28,10 @@ struct Variant {
   int flags;
 
   bool has(Flag f) const { return (flags & f) != 0; }
-  int stages() const { return has(kTwoStages) ? 2 : 1; }
   uint32_t threads() const { return static_cast<uint32_t>(bm / tm * (bn / tn) * split); }
+  int gap(bool along_k) const { return has(kGap) && along_k ? std::max(32 / bk, 1) : 0; }
   uint32_t workgroup_bytes(DType t) const {
-    const int tiles = bk * (bm / 4 + bn / 4 + (has(kPad) ? 2 : 0)) * stages();
+    const int tiles = bk * (bm / 4 + bn / 4) + bk / 4 * 2 * gap(true);
     const int sums = (split - 1) * bm * bn / 4;
     return static_cast<uint32_t>(std::max(tiles, sums) * 4 * info(t).size);
   }
@@ -39,24 +39,30 @@ struct Variant {
 
 // cpu_* come from a sweep on llvmpipe, which likes many results per thread, few barriers and little
 // code: a flat epilogue halves its speed.
-constexpr int kGpuFlags = kPrefetch | kPad;
+constexpr int kGpu = kPrefetch | kAlways | kGap;
+constexpr int kBranch = kPrefetch | kGap;
 constexpr Variant kVariants[] = {
-    {"128x128x16_16x8", 128, 128, 16, 16, 8, 1, 8, 4, 16, kGpuFlags},
-    {"128x128x16_16x8_e", 128, 128, 16, 16, 8, 1, 8, 4, 16, kGpuFlags | kEmitLoop},
-    {"128x128x8_16x8", 128, 128, 8, 16, 8, 1, 8, 4, 8, kGpuFlags},
-    {"128x128x16_8x16", 128, 128, 16, 8, 16, 1, 8, 4, 16, kGpuFlags},
-    {"128x128x16_8x16_e", 128, 128, 16, 8, 16, 1, 8, 4, 16, kGpuFlags | kEmitLoop},
-    {"128x128x16_8x8", 128, 128, 16, 8, 8, 1, 8, 4, 16, kGpuFlags},
-    {"256x64x8_16x8_d", 256, 64, 8, 16, 8, 1, 8, 4, 8, kGpuFlags | kTwoStages},
-    {"128x64x16_8x8", 128, 64, 16, 8, 8, 1, 8, 4, 16, kGpuFlags},
-    {"64x64x16_8x8", 64, 64, 16, 8, 8, 1, 8, 4, 16, kGpuFlags},
-    {"64x64x16_8x8_e", 64, 64, 16, 8, 8, 1, 8, 4, 16, kGpuFlags | kEmitLoop},
-    {"64x64x16_8x8_s2", 64, 64, 16, 8, 8, 2, 8, 4, 8, kGpuFlags},
-    {"64x64x32_8x8_s4", 64, 64, 32, 8, 8, 4, 8, 4, 8, kGpuFlags},
-    {"64x32x32_8x4_s4", 64, 32, 32, 8, 4, 4, 8, 4, 8, kGpuFlags},
-    {"32x32x32_4x4_s4", 32, 32, 32, 4, 4, 4, 8, 4, 8, kGpuFlags},
-    {"32x32x16_4x4_s2", 32, 32, 16, 4, 4, 2, 8, 4, 8, kGpuFlags},
-    {"16x16x64_4x4_s8", 16, 16, 64, 4, 4, 8, 4, 4, 8, kGpuFlags},
+    {"128x128x16_8x16_b", 128, 128, 16, 8, 16, 1, 8, 4, 16, kBranch},
+    {"128x128x16_8x16_be", 128, 128, 16, 8, 16, 1, 8, 4, 16, kBranch | kEmitLoop},
+    {"128x128x16_16x8", 128, 128, 16, 16, 8, 1, 8, 4, 16, kGpu},
+    {"128x128x8_8x16", 128, 128, 8, 8, 16, 1, 8, 4, 8, kGpu},
+    {"128x96x16_8x12", 128, 96, 16, 8, 12, 1, 8, 4, 16, kGpu},
+    {"256x128x16_8x16", 256, 128, 16, 8, 16, 1, 8, 4, 16, kGpu},
+    {"128x64x16_8x8", 128, 64, 16, 8, 8, 1, 8, 4, 16, kGpu},
+    {"128x64x16_8x8_e", 128, 64, 16, 8, 8, 1, 8, 4, 16, kGpu | kEmitLoop},
+    {"128x64x8_8x8", 128, 64, 8, 8, 8, 1, 8, 4, 8, kGpu},
+    {"64x64x16_8x8", 64, 64, 16, 8, 8, 1, 8, 4, 16, kGpu},
+    {"64x64x16_8x8_e", 64, 64, 16, 8, 8, 1, 8, 4, 16, kGpu | kEmitLoop},
+    {"64x64x16_8x8_s2", 64, 64, 16, 8, 8, 2, 8, 4, 8, kGpu},
+    {"64x64x16_8x8_s2e", 64, 64, 16, 8, 8, 2, 8, 4, 8, kGpu | kEmitLoop},
+    {"64x64x16_8x4", 64, 64, 16, 8, 4, 1, 8, 4, 16, kGpu},
+    {"64x64x16_8x4_e", 64, 64, 16, 8, 4, 1, 8, 4, 16, kGpu | kEmitLoop},
+    {"64x64x32_8x8_s4", 64, 64, 32, 8, 8, 4, 8, 4, 8, kGpu},
+    {"64x32x16_8x4", 64, 32, 16, 8, 4, 1, 8, 4, 16, kGpu},
+    {"64x32x32_8x4_s4", 64, 32, 32, 8, 4, 4, 8, 4, 8, kGpu},
+    {"32x32x32_4x4_s4", 32, 32, 32, 4, 4, 4, 8, 4, 8, kGpu},
+    {"32x32x16_4x4_s2", 32, 32, 16, 4, 4, 2, 8, 4, 8, kGpu},
+    {"16x16x64_4x4_s8", 16, 16, 64, 4, 4, 8, 4, 4, 8, kGpu},
     {"cpu_128x128x16_16x16", 128, 128, 16, 16, 16, 1, 2, 4, 1, kEmitLoop},
     {"cpu_64x64x16_8x8", 64, 64, 16, 8, 8, 1, 8, 8, 1, kEmitLoop},
     {"cpu_16x16x32_8x8_s4", 16, 16, 32, 8, 8, 4, 2, 2, 1, kEmitLoop},
@@ -64,9 +70,9 @@ constexpr Variant kVariants[] = {
 constexpr int kCount = static_cast<int>(std::size(kVariants));
 
 int index_of(std::string_view name) {
-  for (int i = 0; i < kCount; ++i)
-    if (name == kVariants[i].name) return i;
-  internal_error("no matmul variant " + std::string(name));
+  const int v = matmul_variant_named(name);
+  if (v < 0) internal_error("no matmul variant " + std::string(name));
+  return v;
 }
 
 int64_t div_up(int64_t a, int64_t b) {
@@ -81,27 +87,59 @@ bool fits(const rt::Limits& limits, const Variant& v, DType t) {
          v.workgroup_bytes(t) <= limits.max_workgroup_memory;
 }
 
-/// In order of preference: the largest tile that still gives a large GPU enough workgroups, and
-/// that the matrix fills by half or more. Results of 64 bits take twice the registers and memory:
-/// the last one fits every adapter.
-struct Choice {
-  const char* name;
-  int64_t workgroups;
+/// What a GPU makes of a variant: `rate`, multiply-adds of a multiprocessor over those of the best
+/// variant, once `full` tiles share it; `alone` is a single tile's part of that rate. Fitted to an
+/// NVIDIA H100 (benches/EXPERIMENTS.md), where ratios matter more than numbers.
+struct Candidate {
+  const char *name, *looped;  // with a short epilogue, with a long one
+  double rate;
+  int full;
+  double alone;
 };
-constexpr Choice kGpu[] = {
-    {"128x128x16_8x16_e", 256}, {"64x64x16_8x8_e", 256}, {"32x32x32_4x4_s4", 0}};
-constexpr Choice kGpuWide[] = {
-    {"64x64x16_8x8_e", 256}, {"32x32x32_4x4_s4", 0}, {"32x32x16_4x4_s2", 0}};
+constexpr Candidate kGpuPlain[] = {{"128x128x16_8x16_b", "128x128x16_8x16_be", 1.00, 2, 0.53},
+                                   {"128x64x16_8x8", "128x64x16_8x8_e", 0.97, 3, 0.70},
+                                   {"64x64x16_8x8_s2", "64x64x16_8x8_s2e", 0.93, 3, 0.66},
+                                   {"64x64x16_8x4", "64x64x16_8x4_e", 0.84, 4, 0.78},
+                                   {"64x32x32_8x4_s4", "64x32x32_8x4_s4", 0.75, 2, 0.35},
+                                   {"32x32x32_4x4_s4", "32x32x32_4x4_s4", 0.55, 4, 0.20}};
+// Results of 64 bits take twice the registers and memory: the last one fits every adapter.
+constexpr Candidate kGpuWide[] = {{"64x64x16_8x8_e", "64x64x16_8x8_e", 1.00, 2, 0.5},
+                                  {"32x32x32_4x4_s4", "32x32x32_4x4_s4", 0.55, 4, 0.20},
+                                  {"32x32x16_4x4_s2", "32x32x16_4x4_s2", 0.55, 4, 0.20}};
 
-int choose_gpu(const rt::Limits& limits, const MatmulProblem& p) {
-  const Choice* last = std::prev(is_wide(p.dtype) ? std::end(kGpuWide) : std::end(kGpu));
-  for (const Choice* c = is_wide(p.dtype) ? kGpuWide : kGpu; c != last; ++c) {
-    const Variant& v = kVariants[index_of(c->name)];
-    const bool filled = c->workgroups == 0 || (2 * p.m > v.bm && 2 * p.n > v.bn);
-    if (filled && fits(limits, v, p.dtype) && tiles(v, p) * p.batch >= c->workgroups)
-      return index_of(c->name);
+/// Time on the busiest multiprocessor: rounds of `full` tiles, and what is left, slower for each.
+double cost(const Candidate& c, const Variant& v, int units, const MatmulProblem& p) {
+  const int64_t busiest = div_up(tiles(v, p) * p.batch, units);
+  // Writing a result takes as long as some steps, more by way of an array.
+  const double steps = static_cast<double>(div_up(p.k, v.bk) * v.bk) + (v.has(kEmitLoop) ? 40 : 10);
+  const int64_t left = busiest % c.full;
+  double work = static_cast<double>(busiest - left);
+  if (left > 0) {
+    const double part = static_cast<double>(left - 1) / std::max(c.full - 1, 1);
+    work += static_cast<double>(left) / (c.alone + (1 - c.alone) * part);
   }
-  return index_of(last->name);
+  return work * v.bm * v.bn * steps / c.rate;
+}
+
+struct Best {
+  int variant = -1;
+  double cost = 0;
+};
+
+Best best_of(const MatmulTarget& target, const MatmulProblem& p) {
+  Best best;
+  auto consider = [&](const Candidate& c) {
+    const int variant = index_of(p.long_epilogue ? c.looped : c.name);
+    const Variant& v = kVariants[variant];
+    if (!fits(target.limits, v, p.dtype)) return;
+    const double time = cost(c, v, target.units, p);
+    if (best.variant < 0 || time < best.cost) best = {variant, time};
+  };
+  if (is_wide(p.dtype))
+    for (const Candidate& c : kGpuWide) consider(c);
+  else
+    for (const Candidate& c : kGpuPlain) consider(c);
+  return best;
 }
 
 int choose_software(const rt::Limits& limits, const MatmulProblem& p) {
@@ -169,13 +207,13 @@ void set_grid(MatmulLaunch& l, const rt::Limits& limits, int64_t tiles, int64_t 
 
 }  // namespace
 
-MatmulLaunch plan_matmul(const rt::Limits& limits, bool software_adapter, const MatmulProblem& p,
-                         int force) {
+MatmulLaunch plan_matmul(const MatmulTarget& target, const MatmulProblem& p, int force) {
+  const rt::Limits& limits = target.limits;
   MatmulLaunch l;
-  l.variant = force >= 0         ? force
-              : software_adapter ? choose_software(limits, p)
-                                 : choose_gpu(limits, p);
-  if (!matmul_variant_fits(limits, l.variant, p.dtype))
+  l.variant = force >= 0        ? force
+              : target.software ? choose_software(limits, p)
+                                : best_of(target, p).variant;
+  if (l.variant < 0 || !matmul_variant_fits(limits, l.variant, p.dtype))
     raise(ErrorKind::unsupported, "[matmul] no kernel fits this adapter's limits");
   const Variant& v = kVariants[l.variant];
   const Reading a = reading({p.m, p.a_rs, p.a_rows}, {p.k, p.a_cs, p.a_k}, p.a_aligned);
@@ -192,13 +230,13 @@ MatmulLaunch plan_matmul(const rt::Limits& limits, bool software_adapter, const 
                              {"SPLIT", v.split},
                              {"LX", v.lx},
                              {"LY", v.ly},
-                             {"BUFFERS", v.stages()},
                              {"UNROLL", v.unroll}})
     l.vars.set(name, value);
   l.vars.set("PREFETCH", v.has(kPrefetch));
   l.vars.set("EMIT_LOOP", v.has(kEmitLoop));
-  l.vars.set("PAD_0", v.has(kPad) && a.along_k);
-  l.vars.set("PAD_1", v.has(kPad) && b.along_k);
+  l.vars.set("ALWAYS", v.has(kAlways));
+  l.vars.set("GAP_0", v.gap(a.along_k));
+  l.vars.set("GAP_1", v.gap(b.along_k));
   l.vars.set("A_ALONG_K", a.along_k);
   l.vars.set("A_VEC", a.vec4);
   l.vars.set("B_ALONG_K", b.along_k);
@@ -216,6 +254,16 @@ std::string matmul_source(const MatmulLaunch& launch, const std::string& declara
   Vars vars = launch.vars;
   vars.set("DECLARATIONS", declarations);
   return expand("matmul.wgsl", vars);
+}
+
+double matmul_cost(const MatmulTarget& target, const MatmulProblem& problem) {
+  return best_of(target, problem).cost;
+}
+
+int matmul_variant_named(std::string_view name) {
+  for (int i = 0; i < kCount; ++i)
+    if (name == kVariants[i].name) return i;
+  return -1;
 }
 
 int matmul_variant_count() {

@@ -42,6 +42,7 @@ struct MatmulProblem {
   bool a_aligned, b_aligned;  // every offset (base and batch) is a multiple of 4 elements
   std::optional<MatmulWalk> a_rows = std::nullopt, a_k = std::nullopt, b_k = std::nullopt,
                             b_columns = std::nullopt;
+  bool long_epilogue = false;  // emit4 is long: a flat copy for each vec4 would compile for seconds
 };
 
 struct MatmulLaunch {
@@ -52,13 +53,25 @@ struct MatmulLaunch {
   int variant = 0;
 };
 
+/// What the choice of a kernel looks at.
+struct MatmulTarget {
+  const rt::Limits& limits;
+  bool software = false;
+  int units = 132;  // multiprocessors
+};
+
 /// `force` names a variant, for benchmarks and tests; raises where the limits do not allow it.
-MatmulLaunch plan_matmul(const rt::Limits& limits, bool software_adapter,
-                         const MatmulProblem& problem, int force = -1);
+MatmulLaunch plan_matmul(const MatmulTarget& target, const MatmulProblem& problem, int force = -1);
+
+/// Time of the kernel that would be chosen on a GPU, in multiply-adds that one multiprocessor does
+/// at its best.
+double matmul_cost(const MatmulTarget& target, const MatmulProblem& problem);
 std::string matmul_source(const MatmulLaunch& launch, const std::string& declarations);
 
 int matmul_variant_count();
 const char* matmul_variant_name(int variant);
+/// -1 where there is none of that name.
+int matmul_variant_named(std::string_view name);
 bool matmul_variant_fits(const rt::Limits& limits, int variant, DType dtype);
 
 }  // namespace wgt::kernels

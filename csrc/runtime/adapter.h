@@ -47,4 +47,7 @@ const std::vector<AdapterInfo>& adapters();
 /// Raises DeviceNotFoundError naming the selector and every adapter there is.
 const AdapterInfo& choose_adapter(const std::string& selector);
 
+/// How many multiprocessors (compute units, cores) it has, by its name; a guess for names unknown.
+int compute_units(const AdapterInfo& adapter);
+
 }  // namespace wgt::rt

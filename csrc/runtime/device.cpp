@@ -55,6 +55,9 @@ const DeviceOptions& Device::options() const {
 bool Device::is_software() const {
   return impl_->core.adapter.type == "cpu";
 }
+int Device::compute_units() const {
+  return rt::compute_units(impl_->core.adapter);
+}
 bool Device::software_kernels() const {
   const std::string& kernels = options().kernels;
   return kernels == "software" || (kernels != "gpu" && is_software());

@@ -83,6 +83,7 @@ class Device {
   const Features& features() const;  // the granted ones
   const DeviceOptions& options() const;
   bool is_software() const;       // adapter type "cpu"
+  int compute_units() const;
   bool software_kernels() const;  // whether to choose kernels that suit such an adapter
   bool use_immediates(uint32_t param_bytes) const;
   Stats& stats();  // [lock]

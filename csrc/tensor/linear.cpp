@@ -2,8 +2,10 @@
 #include <algorithm>
 
 #include "base/settings.h"
+#include "graph/products.h"
 #include "tensor/autograd.h"
 #include "tensor/gradients.h"
+#include "tensor/products.h"
 
 namespace wgt {
 
@@ -44,26 +46,13 @@ Tensor long_product(const Tensor& a, const Tensor& b, int64_t longest) {
   return *sum;
 }
 
-// Few tiles leave most of a large GPU idle. Where the shared axis is long, it is cut: so that about
-// kFill workgroups of the smallest tile have work, each with kShortest steps or more, but in kLeast
-// pieces or more, as fewer do not pay for the second kernel (measured on an NVIDIA H100).
-constexpr int64_t kTile = 32, kFill = 256, kMostTiles = 1023, kLongShared = 4096;
-constexpr int64_t kLeast = 4, kShortest = 128, kStep = 16;
-
 /// Length of the pieces of the shared axis, of equal ones if such are near; all of it where cutting
 /// does not pay.
 int64_t piece_length(const Tensor& a, const Dims& shape, int64_t k) {
-  int rank = shape.size();
   int64_t pieces = settings().matmul_pieces;
-  if (pieces == 0) {
-    auto tiles_of = [](int64_t n) { return (n + kTile - 1) / kTile; };
-    int64_t tiles = numel(shape) / (shape[rank - 1] * shape[rank - 2]) * tiles_of(shape[rank - 1]) *
-                    tiles_of(shape[rank - 2]);
-    bool software = a.engine().adapter().type == "cpu";
-    bool few = !software && k >= kLongShared && tiles <= kMostTiles;
-    pieces = few ? std::clamp(kFill / tiles, kLeast, k / kShortest) : 1;
-  }
-  if (pieces < 2 || rank == kMaxRank) return k;
+  if (pieces == 0) pieces = graph::product_pieces(a.engine().device(), a.dtype(), shape, k);
+  if (pieces < 2 || shape.size() == kMaxRank) return k;
+  constexpr int64_t kStep = 16;  // of the kernels' steps
   int64_t least = ((k + pieces - 1) / pieces + kStep - 1) / kStep * kStep;
   for (int64_t length = least; length < 2 * least; length += 4)
     if (k % length == 0) return length;
@@ -153,6 +142,10 @@ Tensor matmul(const Tensor& a0, const Tensor& b0) {
   if (a0.rank() == 1) drop.push_back(r.rank() - 2);
   if (b0.rank() == 1) drop.push_back(r.rank() - 1);
   return drop.empty() ? r : squeeze(r, drop);
+}
+
+std::vector<std::string> matmul_kernels(graph::Engine& engine) {
+  return graph::matmul_kernels(engine.device());
 }
 
 void eval(const std::vector<Tensor>& tensors) {

@@ -39,7 +39,7 @@ const std::string kDeclarations = "struct Params { m: u32 }\n";
 
 std::string source(const rt::Limits& limits, bool software, const MatmulProblem& p,
                    int force = -1) {
-  return matmul_source(plan_matmul(limits, software, p, force), kDeclarations);
+  return matmul_source(plan_matmul({limits, software}, p, force), kDeclarations);
 }
 
 /// The number after `name` in the source.
@@ -77,7 +77,7 @@ TEST_CASE("matmul plan: every variant's workgroup is what its source says") {
   for (int v = 0; v < matmul_variant_count(); ++v) {
     const MatmulProblem p = row_major(512, 512, 512);
     CHECK(matmul_variant_fits(large_limits(), v, DType::float32));
-    const MatmulLaunch l = plan_matmul(large_limits(), false, p, v);
+    const MatmulLaunch l = plan_matmul({large_limits()}, p, v);
     const std::string text = matmul_source(l, kDeclarations);
     CHECK(l.wx * l.wy == number_after(text, "@workgroup_size("));
     CHECK(number_after(text, "mm_tile: array<vec4<f32>, ") * 16 <=
@@ -91,7 +91,7 @@ TEST_CASE("matmul plan: every variant's workgroup is what its source says") {
 TEST_CASE("matmul plan: default limits are kept") {
   const rt::Limits limits = default_limits();
   auto check = [&](bool software, const MatmulProblem& p) {
-    const MatmulLaunch l = plan_matmul(limits, software, p);
+    const MatmulLaunch l = plan_matmul({limits, software}, p);
     CHECK(l.wx * l.wy <= limits.max_invocations);
     CHECK(std::max({l.gx, l.gy, l.gz}) <= limits.max_groups);
     const std::string tile = std::string("mm_tile: array<vec4<") + info(p.dtype).compute + ">, ";
@@ -122,7 +122,7 @@ TEST_CASE("matmul plan: indexes over several dimensions") {
   p.b_k = MatmulWalk{3, false};
   p.b_columns = MatmulWalk{56, false};
   for (bool software : {false, true}) {
-    const MatmulLaunch l = plan_matmul(large_limits(), software, p);
+    const MatmulLaunch l = plan_matmul({large_limits(), software}, p);
     CHECK(l.a_vec4);
     CHECK(!l.b_vec4);
     const std::string text = matmul_source(l, kDeclarations);
@@ -133,11 +133,11 @@ TEST_CASE("matmul plan: indexes over several dimensions") {
   }
   // Rows of whole vec4s, all else at multiples of 4.
   p.b_rs = 3136, p.b_columns = MatmulWalk{56, true}, p.b_k = std::nullopt;
-  CHECK(plan_matmul(large_limits(), false, p).b_vec4);
+  CHECK(plan_matmul({large_limits()}, p).b_vec4);
   p.b_columns = MatmulWalk{54, true};
-  CHECK(!plan_matmul(large_limits(), false, p).b_vec4);
+  CHECK(!plan_matmul({large_limits()}, p).b_vec4);
   p.b_columns = MatmulWalk{56, false};
-  CHECK(!plan_matmul(large_limits(), false, p).b_vec4);
+  CHECK(!plan_matmul({large_limits()}, p).b_vec4);
   // The plain source knows nothing of it.
   CHECK(source(large_limits(), false, row_major(64, 64, 64)).find("_offset_") == std::string::npos);
 }
@@ -145,7 +145,7 @@ TEST_CASE("matmul plan: indexes over several dimensions") {
 TEST_CASE("matmul plan: vec4 loads need unit stride, whole vec4s and alignment") {
   const rt::Limits limits = large_limits();
   auto vec = [&](MatmulProblem p) {
-    const MatmulLaunch l = plan_matmul(limits, false, p);
+    const MatmulLaunch l = plan_matmul({limits}, p);
     return std::pair{l.a_vec4, l.b_vec4};
   };
   using Pair = std::pair<bool, bool>;
@@ -171,19 +171,21 @@ TEST_CASE("matmul plan: vec4 loads need unit stride, whole vec4s and alignment")
   CHECK(changed([](auto& p) { p.k = 62; }) == Pair{false, true});
 }
 
-TEST_CASE("matmul plan: a tile is filled by half or more, however many there are") {
+TEST_CASE("matmul plan: tiles waste little, and keep every multiprocessor busy") {
   const rt::Limits limits = large_limits();
   auto tile = [&](int64_t m, int64_t n, int64_t batch) {
     const std::string name =
-        matmul_variant_name(plan_matmul(limits, false, row_major(m, n, 512, batch)).variant);
+        matmul_variant_name(plan_matmul({limits}, row_major(m, n, 512, batch)).variant);
     return name.substr(0, name.find('x', name.find('x') + 1));
   };
   CHECK(tile(4096, 4096, 1) == "128x128");
   CHECK(tile(8, 4096, 8) == "32x32");
-  CHECK(tile(4096, 8, 64) == "32x32");
+  CHECK(tile(4096, 8, 64) == "64x32");
   CHECK(tile(33, 64, 1000) == "64x64");
   CHECK(tile(32, 64, 1000) == "32x32");
-  CHECK(tile(65, 65, 1000) == "128x128");
+  CHECK(tile(65, 65, 1000) == "64x32");
+  CHECK(tile(1024, 1024, 1) == "64x64");
+  CHECK(tile(3072, 3072, 1) == "128x64");  // 576 tiles of 128x128 are three rounds and a bit
 }
 
 TEST_CASE("matmul plan: grids beyond the limit fold") {
@@ -191,7 +193,7 @@ TEST_CASE("matmul plan: grids beyond the limit fold") {
   int middle = 0;
   while (matmul_variant_name(middle) != std::string("64x64x16_8x8")) ++middle;
   auto grid = [&](int64_t tiles, int64_t batch) {
-    const MatmulLaunch l = plan_matmul(limits, false, row_major(64 * tiles, 64, 64, batch), middle);
+    const MatmulLaunch l = plan_matmul({limits}, row_major(64 * tiles, 64, 64, batch), middle);
     return std::array{l.gx, l.gy, l.gz};
   };
   CHECK(grid(3, 2) == std::array{3u, 1u, 2u});

@@ -1,0 +1,53 @@
+#include "graph/products.h"
+
+#include "base/errors.h"
+
+namespace wgt::graph {
+
+kernels::MatmulTarget matmul_target(const rt::Device& device) {
+  return {device.limits(), device.software_kernels(), device.compute_units()};
+}
+
+// Few tiles leave most of a large GPU idle: the axis is cut where that makes up for the second
+// kernel, whose cost is counted in multiply-adds of a multiprocessor (measured on an NVIDIA H100:
+// about 10 us with what the host does for it, and the time to move the pieces' results).
+int64_t product_pieces(const rt::Device& device, DType dtype, const Dims& shape, int64_t k) {
+  constexpr double kDispatch = 1.8e6, kMove = 38;
+  constexpr int64_t kMostPieces = 32, kShortest = 128;
+  const kernels::MatmulTarget target = matmul_target(device);
+  if (target.software) return 1;
+  const int64_t m = shape[shape.size() - 2], n = shape.back(), matrices = numel(shape) / (m * n);
+  int64_t best = 1;
+  double least = 0;
+  for (int64_t pieces = 1; pieces == 1 || (pieces <= kMostPieces && k / pieces >= kShortest);
+       pieces *= 2) {
+    kernels::MatmulProblem p{dtype, matrices * pieces, m, n, k / pieces, k, 1, n, 1, true, true};
+    double cost = kernels::matmul_cost(target, p);
+    if (pieces > 1)
+      cost += kDispatch + static_cast<double>(numel(shape) * pieces) * kMove / target.units;
+    if (pieces > 1 && cost >= least) continue;
+    least = cost;
+    best = pieces;
+  }
+  return best;
+}
+
+std::vector<std::string> matmul_kernels(const rt::Device& device) {
+  std::vector<std::string> names;
+  for (int v = 0; v < kernels::matmul_variant_count(); ++v)
+    if (kernels::matmul_variant_fits(device.limits(), v, DType::float32))
+      names.emplace_back(kernels::matmul_variant_name(v));
+  return names;
+}
+
+int forced_variant(const rt::Device& device, DType dtype) {
+  constexpr std::string_view kPrefix = "matmul:";
+  std::string_view kernels = device.options().kernels;
+  if (!kernels.starts_with(kPrefix)) return -1;
+  int variant = kernels::matmul_variant_named(kernels.substr(kPrefix.size()));
+  if (variant < 0)
+    raise(ErrorKind::value, "[matmul] no kernel is named '" + device.options().kernels + "'");
+  return kernels::matmul_variant_fits(device.limits(), variant, dtype) ? variant : -1;
+}
+
+}  // namespace wgt::graph

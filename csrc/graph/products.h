@@ -1,0 +1,25 @@
+// What matrix products ask of the adapter before there is a plan.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/layout.h"
+#include "kernels/matmul.h"
+#include "runtime/device.h"
+
+namespace wgt::graph {
+
+kernels::MatmulTarget matmul_target(const rt::Device& device);
+
+/// Into how many pieces to cut the shared axis of a product [.., m, k] @ [.., k, n], whose shape is
+/// `shape`; the pieces' results are added up by a second kernel. 1: it does not pay.
+int64_t product_pieces(const rt::Device& device, DType dtype, const Dims& shape, int64_t k);
+
+/// The kernels that fit the device, as the setting `kernels` names them.
+std::vector<std::string> matmul_kernels(const rt::Device& device);
+
+/// The variant that the setting `kernels` asks for ("matmul:NAME"), where it fits; else -1.
+int forced_variant(const rt::Device& device, DType dtype);
+
+}  // namespace wgt::graph

@@ -1,0 +1,74 @@
+"""Every kernel for matrix products, asked for by name, at sizes that fit none of its tiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wgtensor as wt
+from helpers import random_array, setting
+
+Array = np.ndarray[Any, Any]
+
+
+def names() -> list[str]:
+    return [str(n) for n in wt._core.matmul_kernels()]
+
+
+def tile_of(name: str) -> tuple[int, int, int]:
+    """Rows, columns and steps of a kernel's tile, from its name: "cpu_64x64x16_8x8_e"."""
+    m, n, k = name.removeprefix("cpu_").split("_")[0].split("x")
+    return int(m), int(n), int(k)
+
+
+def device_with(name: str) -> wt.Device:
+    with setting(kernels=f"matmul:{name}", debug=True):
+        return wt.Device()
+
+
+def product(device: wt.Device, a: Array, b: Array, turned: bool) -> None:
+    """What the kernel makes, between neighbours that must stay as they are."""
+
+    def put(x: Array) -> wt.Tensor:
+        if not turned:
+            return wt.asarray(x, device=device)
+        return wt.asarray(np.ascontiguousarray(np.swapaxes(x, -1, -2)), device=device).mT
+
+    sentinels = [wt.full(64, 7, dtype="int32", device=device).eval() for _ in range(3)]
+    x, y = put(a), put(b)
+    with setting(matmul_pieces=1):
+        result = x @ y + 1
+    np.testing.assert_array_equal(result.numpy(), a @ b + 1, strict=True)
+    for s in sentinels:
+        assert (s.numpy() == 7).all()
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_kernel(name: str, rng: np.random.Generator) -> None:
+    # Integers are exact: a misplaced or missing element shows, whatever the order of the sum.
+    m, n, k = tile_of(name)
+    device = device_with(name)
+    odd = (
+        random_array(rng, (m + 3, 2 * k + 3), "int32"),
+        random_array(rng, (2 * k + 3, n + 5), "int32"),
+    )
+    product(device, *odd, turned=False)
+    whole = random_array(rng, (m + 4, 3 * k), "int32"), random_array(rng, (3 * k, n + 4), "int32")
+    product(device, *whole, turned=True)
+
+
+def test_stacks_of_small_matrices(rng: np.random.Generator) -> None:
+    for name in ("128x64x16_8x8_e", "64x64x16_8x8_s2"):
+        if name not in names():
+            continue
+        a = random_array(rng, (5, 7, 16), "int32")
+        b = random_array(rng, (5, 16, 9), "int32")
+        product(device_with(name), a, b, turned=False)
+
+
+def test_names_that_do_not_exist() -> None:
+    device = device_with("1x1x1")
+    with pytest.raises(ValueError, match="no kernel is named 'matmul:1x1x1'"):
+        wt.ones((4, 4), device=device).__matmul__(wt.ones((4, 4), device=device)).numpy()
