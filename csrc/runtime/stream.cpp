@@ -116,7 +116,7 @@ void Stream::copy(WGPUBuffer dst, uint64_t dst_offset, WGPUBuffer src, uint64_t 
 void Stream::add_work(double seconds) {
   seconds_ += seconds;
   int most = settings().dispatch_ms;
-  if (most && seconds_ >= most * 1e-3) submit();
+  if (most && seconds_ >= most * 0.5e-3) submit();  // the next one may be as long
 }
 
 void Stream::submit() {
