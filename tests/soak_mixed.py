@@ -29,6 +29,9 @@ GROWTH = 64 << 20  # bytes that the process may grow by after that
 # More of them for each kernel that was compiled: a driver's memory gets holes, and does not give
 # all of it back.
 GROWTH_OF_A_KERNEL = 8 << 10
+HEAD = (
+    "minutes   rounds  RSS MiB   objects  buffers  live MiB pipelines  plans bind groups  compiled"
+)
 COLUMNS = ("live_buffers", "live_bytes", "live_pipelines", "live_plans", "live_bind_groups")
 
 
@@ -144,9 +147,7 @@ def test_mixed_work() -> None:
     log = Log()
     logging.getLogger("wgtensor").addHandler(log)
     say(f"\nmixed work for {MINUTES:g} minutes from seed {first} on {wt.default_device()!r}")
-    say(
-        "minutes   rounds  RSS MiB   objects  buffers  live MiB pipelines  plans bind groups  compiled"
-    )
+    say(HEAD)
     rows: list[dict[str, float]] = []
     rounds, begin = 0, time.monotonic()
     every = min(60.0, MINUTES * 60 / 24)
