@@ -139,11 +139,17 @@ def as_tensor(op: str, obj: Any, device: DeviceLike = None, like: DType | None =
 
 def as_values(op: str, obj: Any, target: Tensor) -> Tensor:
     """What is to be put into `target`. Numbers and lists of them become its dtype on the host:
-    OverflowError for integers that it does not hold, ValueError for NaN. Arrays are cast by the
-    device."""
-    if isinstance(obj, Tensor) or not _is_weak(obj):
-        return as_tensor(op, obj, target.device)
-    return _asarray(op, obj, target.dtype, target.device)
+    OverflowError for integers that it does not hold, ValueError for NaN. Arrays are cast as NumPy
+    does, by the device if it has their dtype."""
+    if isinstance(obj, Tensor):
+        return obj
+    if _is_weak(obj):
+        return _asarray(op, obj, target.dtype, target.device)
+    a = _host_array(op, obj, None)
+    if not _core.has_dtype(to_dtype(a.dtype), target.device):
+        with np.errstate(invalid="ignore", over="ignore"):
+            a = a.astype(target.dtype.numpy)
+    return _core.from_array(a, to_dtype(a.dtype), target.device, op)
 
 
 def into(op: str, out: Tensor, result: Tensor) -> Tensor:
