@@ -15,10 +15,10 @@ INJECT = $(if $(filter Linux,$(shell uname -s)),$(PY) tests/vulkan_layer/inject.
 export VENV BUILD_DIR
 
 .PHONY: help demo test setup setup-dev test-cpp test-python lint format stub soak validate bench \
-        bench-peers accuracy docs wheel clean
+        bench-peers accuracy docs wheel clean sanitize
 
 help:
-	@echo "make demo | test | test-cpp | test-python | lint | format | stub | soak | validate | bench | bench-peers | accuracy | docs | wheel | clean"
+	@echo "make demo | test | sanitize | test-cpp | test-python | lint | format | stub | soak | validate | bench | bench-peers | accuracy | docs | wheel | clean"
 
 setup:
 	@tools/setup_dev.sh demo test
@@ -42,6 +42,20 @@ test-cpp: setup
 
 test-python: setup
 	$(TEST_ENV) $(PY) -m pytest -n $(JOBS) $(ARGS)
+
+# The C++ tests and the template engine's fuzzer under address and undefined, threads under thread.
+# Drivers and wgpu-native are not ours to search for leaks: tests/cpp/objects_test.cpp counts.
+sanitize: setup
+	for kind in address,undefined thread; do \
+	  $(CMAKE) -S . -B build/$$kind -DWGTENSOR_SANITIZE=$$kind -DWGTENSOR_BUILD_PYTHON=OFF \
+	    -DWGTENSOR_BUILD_TESTS=ON -DPython_EXECUTABLE=$(abspath $(PY)) >/dev/null || exit 1; \
+	done
+	$(CMAKE) --build build/address,undefined --target wgt_tests wgt_fuzz -j $(JOBS)
+	$(CMAKE) --build build/thread --target wgt_stress -j $(JOBS)
+	ASAN_OPTIONS=detect_leaks=0 build/address,undefined/tests/cpp/wgt_fuzz 10
+	ASAN_OPTIONS=detect_leaks=0:use_sigaltstack=0 UBSAN_OPTIONS=print_stacktrace=1 $(TEST_ENV) \
+	  $(INJECT) build/address,undefined/tests/cpp/wgt_tests
+	TSAN_OPTIONS=second_deadlock_stack=1 $(TEST_ENV) build/thread/tests/cpp/wgt_stress 30
 
 lint: setup-dev
 	$(PY) -m ruff check .

@@ -251,8 +251,15 @@ class Expander {
     const int64_t step = n.exprs.size() > 2 ? value(n.exprs[2], n.at) : 1;
     if (step < 1) fail({shader_, n.at}, "the step of a loop must be positive");
     const size_t outer = scope_.locals.size();
-    for (int64_t i = from; i < to; i += step) {
-      scope_.locals.emplace_back(n.name, i);
+    // The distance of any two numbers is in uint64_t; a turn may be the last that is in int64_t.
+    const uint64_t distance =
+        from < to ? static_cast<uint64_t>(to) - static_cast<uint64_t>(from) : 0;
+    const uint64_t turns = distance / static_cast<uint64_t>(step) +
+                           (distance % static_cast<uint64_t>(step) != 0 ? 1 : 0);
+    for (uint64_t turn = 0; turn < turns; ++turn) {
+      if (++turns_ > kMostTurns) fail({shader_, n.at}, "loops of more turns than are unrolled");
+      const uint64_t i = static_cast<uint64_t>(from) + turn * static_cast<uint64_t>(step);
+      scope_.locals.emplace_back(n.name, static_cast<int64_t>(i));
       for (const Node& child : n.blocks[0]) node(child);
       scope_.locals.resize(outer);
     }
@@ -267,7 +274,8 @@ class Expander {
   Scope scope_;
   const std::string* shader_ = nullptr;
   std::string out_;
-  int depth_ = 0;
+  int depth_ = 0, turns_ = 0;
+  static constexpr int kMostTurns = 1 << 16;  // of all loops together
 };
 
 }  // namespace

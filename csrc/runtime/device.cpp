@@ -243,6 +243,14 @@ void Device::copy(Buffer& dst, uint64_t dst_offset, Buffer& src, uint64_t src_of
   impl_->stream.copy(handle(dst), dst_offset, handle(*middle), 0, bytes);
 }
 
+void Device::blank(Buffer& dst, uint64_t bytes) {
+  impl_->core.check();
+  check_range("blank", dst, 0, bytes);
+  if (impl_->core.options.debug) return;
+  uint64_t whole = (bytes + 3) / 4 * 4;  // a buffer's memory ends on a word
+  if (whole) impl_->stream.clear(handle(dst), whole);
+}
+
 ReadbackRef Device::read_begin(Buffer& src, uint64_t offset, uint64_t bytes) {
   impl_->core.check();
   uint64_t shift = offset % 4;

@@ -119,7 +119,10 @@ class Device {
   /// call on this device; for strided sources that are packed on the way. [lock]
   void* upload_begin(Buffer& dst, uint64_t offset, uint64_t bytes);
   void copy(Buffer& dst, uint64_t dst_offset, Buffer& src, uint64_t src_offset,
-            uint64_t bytes);  // [lock]
+            uint64_t bytes);   /// Zeros, so that nobody sees what was computed in this memory before; the debug mode's pattern
+  /// stays. [lock]
+  void blank(Buffer& dst, uint64_t bytes);
+ // [lock]
 
   /// Records the copy to host memory. [lock]
   ReadbackRef read_begin(Buffer& src, uint64_t offset, uint64_t bytes);

@@ -148,5 +148,20 @@ bool poll(WGPUDevice device) {
   return (wgpuDevicePoll(device, 0, nullptr) & 0xff) != 0;
 }
 
+std::vector<ObjectCount> object_counts() {
+  WGPUGlobalReport report{};
+  wgpuGenerateReport(instance(), &report);
+  const WGPUHubReport& h = report.hub;
+  return {{"devices", h.devices.numAllocated},
+          {"queues", h.queues.numAllocated},
+          {"pipeline layouts", h.pipelineLayouts.numAllocated},
+          {"shader modules", h.shaderModules.numAllocated},
+          {"bind group layouts", h.bindGroupLayouts.numAllocated},
+          {"bind groups", h.bindGroups.numAllocated},
+          {"command buffers", h.commandBuffers.numAllocated},
+          {"compute pipelines", h.computePipelines.numAllocated},
+          {"buffers", h.buffers.numAllocated}};
+}
+
 }  // namespace native
 }  // namespace wgt::rt

@@ -26,6 +26,13 @@ void submit(WGPUQueue queue, size_t count, const WGPUCommandBuffer* buffers);
 /// Lets callbacks fire; whether the queue is empty. Does not wait.
 bool poll(WGPUDevice device);
 
+/// How many objects wgpu keeps, by kind.
+struct ObjectCount {
+  const char* kind;
+  size_t count;
+};
+std::vector<ObjectCount> object_counts();
+
 /// Puts a message of our own in the queue that take_log() drains.
 void log(int level, const char* text);
 

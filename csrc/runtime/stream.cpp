@@ -119,6 +119,12 @@ void Stream::add_work(double seconds) {
   if (most && seconds_ >= most * 0.5e-3) submit();  // the next one may be as long
 }
 
+void Stream::clear(WGPUBuffer dst, uint64_t bytes) {
+  close_pass();
+  open_encoder();
+  wgpuCommandEncoderClearBuffer(encoder_, dst, 0, bytes);
+}
+
 void Stream::submit() {
   core_.check();
   sender_.raise_refused();

@@ -32,6 +32,7 @@ class Stream {
             uint64_t bytes);
   /// Seconds, estimated, of what was recorded last: submits where they are enough.
   void add_work(double seconds);
+  void clear(WGPUBuffer dst, uint64_t bytes);
   /// Work that fails wgpu's validation is dropped, all that was recorded since the last submission,
   /// and raises Error.
   void submit();

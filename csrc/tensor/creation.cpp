@@ -58,7 +58,9 @@ Tensor empty(graph::Engine& e, const Dims& shape, DType dtype) {
   check_dtype(e, dtype, "empty");
   rt::Lock lock = e.lock();
   if (numel(shape) == 0) return Tensor(e.fill(dtype, shape, 0));
-  return Tensor(e.empty(dtype, shape));
+  graph::NodeRef n = e.empty(dtype, shape);
+  e.device().blank(*n->buffer, n->bytes());
+  return Tensor(n);
 }
 
 Tensor arange(graph::Engine& e, double start, double stop, double step, DType dtype) {

@@ -40,7 +40,7 @@ Tensor argsort(const Tensor& t, int64_t axis, bool descending, int key_bits) {
 }
 
 Tensor unpermuted(const Tensor& t, const Tensor& order) {
-  Tensor out = empty(t.engine(), t.shape(), t.dtype());
+  Tensor out = empty(t.engine(), t.shape(), t.dtype(), false);
   return scatter(graph::ScatterOp::store, out, t, astype(order, DType::uint32), Dims{0},
                  t.size() - 1);
 }

@@ -54,6 +54,16 @@ TEST_CASE("template: expressions") {
   CHECK(integer("x ? 7 : nowhere") == 7);
 }
 
+TEST_CASE("template: loops to the ends of what numbers hold, and beyond what is unrolled") {
+  CHECK(run("//% for i in 9223372036854775800..9223372036854775807 step 5\n{{i}}\n//% end\n") ==
+        "9223372036854775800\n9223372036854775805\n");
+  CHECK(run("//% for i in 3..-3\nx\n//% end\n").empty());
+  std::string most = "-9223372036854775807..9223372036854775807";
+  CHECK(error_of("//% for i in " + most + "\n//% end\n").find("more turns") != std::string::npos);
+  std::string nest = "//% for i in 0..1000\n//% for j in 0..1000\n//% end\n//% end\n";
+  CHECK(error_of(nest).find("t.wgsl:2: loops of more turns") != std::string::npos);
+}
+
 TEST_CASE("template: inline insertion") {
   Vars v;
   v.set("n", 3);
