@@ -30,14 +30,16 @@ def test_new_tensors_show_nothing_of_old_ones(dtype: str) -> None:
     if not device_has(dtype):
         pytest.skip("no 64 bits")
     device = wt.Device()
+    reused = 0
     for size in SIZES:
         fill_the_pool(device, size)
         hits = wt.stats(device)["buffer_hits"]
         made = [wt.empty(size, dtype=dtype, device=device) for _ in range(4)]
-        assert wt.stats(device)["buffer_hits"] > hits
+        reused += wt.stats(device)["buffer_hits"] - hits
         made += [wt.empty_like(made[0]), wt.pad(made[0], 1, "empty")]
         for t in made:
             assert not t.numpy().view(np.uint8).any()
+    assert reused > len(SIZES)
 
 
 def test_results_are_written_whole() -> None:
@@ -56,7 +58,11 @@ class Known(pickle.Unpickler):
     """Loads what these packages define and nothing else."""
 
     def find_class(self, module: str, name: str) -> Any:
-        allowed = module.partition(".")[0] in {"wgtensor", "numpy"} or name == "OrderedDict"
+        ours = module.partition(".")[0] in {"wgtensor", "numpy"}
+        allowed = ours or (module, name) in {
+            ("collections", "OrderedDict"),
+            ("_codecs", "encode"),
+        }
         if not allowed or name in {"eval", "exec", "load", "save"}:
             raise pickle.UnpicklingError(f"{module}.{name}")
         return super().find_class(module, name)

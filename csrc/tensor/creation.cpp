@@ -54,12 +54,12 @@ Tensor from_host(graph::Engine& e, DType dtype, const Dims& shape, const Dims& s
   return Tensor(std::move(n));
 }
 
-Tensor empty(graph::Engine& e, const Dims& shape, DType dtype) {
+Tensor empty(graph::Engine& e, const Dims& shape, DType dtype, bool blank) {
   check_dtype(e, dtype, "empty");
   rt::Lock lock = e.lock();
   if (numel(shape) == 0) return Tensor(e.fill(dtype, shape, 0));
   graph::NodeRef n = e.empty(dtype, shape);
-  e.device().blank(*n->buffer, n->bytes());
+  if (blank) e.device().blank(*n->buffer, n->bytes());
   return Tensor(n);
 }
 

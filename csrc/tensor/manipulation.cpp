@@ -47,7 +47,10 @@ Tensor place(Engine& e, const Dims& shape, DType dtype, const std::vector<Piece>
   if (std::any_of(pieces.begin(), pieces.end(), recorded))
     return gradients::place(e, shape, dtype, pieces, fill, op);
   if (is_packed(dtype) && !pieces.empty()) return place_unpacked(e, shape, dtype, pieces, fill, op);
-  Tensor out = fill ? full(e, shape, *fill, dtype, op) : empty(e, shape, dtype);
+  int64_t written = 0;
+  for (const Piece& p : pieces) written += p.value.size();
+  Tensor out =
+      fill ? full(e, shape, *fill, dtype, op) : empty(e, shape, dtype, written < numel(shape));
   for (const Piece& p : pieces) {
     if (p.value.size() == 0) continue;
     if (&p.value.engine() != &e)

@@ -76,7 +76,8 @@ Tensor full(graph::Engine& e, const Dims& shape, const Scalar& value, DType dtyp
             const char* op = "full");
 Tensor arange(graph::Engine& e, double start, double stop, double step, DType dtype);
 Tensor eye(graph::Engine& e, int64_t n, int64_t m, int64_t k, DType dtype);
-Tensor empty(graph::Engine& e, const Dims& shape, DType dtype);
+/// Zeros, or in debug mode its pattern. Not `blank`: for what is then written, all of it.
+Tensor empty(graph::Engine& e, const Dims& shape, DType dtype, bool blank = true);
 /// Copies host memory at the call. `strides` in bytes, of any sign.
 Tensor from_host(graph::Engine& e, DType dtype, const Dims& shape, const Dims& strides,
                  const void* data);

@@ -59,7 +59,7 @@ def pad(x: ArrayLike, pad_width: Any, mode: str = "constant", **options: Any) ->
     if mode == "constant":
         return _constant(t, widths, _pairs("constant_values", options, 0, t.ndim))
     if mode == "empty":
-        return _around(t, widths, 0)
+        return _around(t, widths, None)
     kind = options.get("reflect_type", "even")
     for axis, (n, width) in enumerate(zip(t.shape, widths, strict=True)):
         if n == 0 and any(width):
