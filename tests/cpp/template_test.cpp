@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -55,11 +56,13 @@ TEST_CASE("template: expressions") {
 }
 
 TEST_CASE("template: loops to the ends of what numbers hold, and beyond what is unrolled") {
-  CHECK(run("//% for i in 9223372036854775800..9223372036854775807 step 5\n{{i}}\n//% end\n") ==
+  Vars v;
+  v.set("top", std::numeric_limits<int64_t>::max());
+  CHECK(run("//% for i in top - 7..top step 5\n{{i}}\n//% end\n", v) ==
         "9223372036854775800\n9223372036854775805\n");
   CHECK(run("//% for i in 3..-3\nx\n//% end\n").empty());
-  std::string most = "-9223372036854775807..9223372036854775807";
-  CHECK(error_of("//% for i in " + most + "\n//% end\n").find("more turns") != std::string::npos);
+  std::string most = "//% for i in -top..top\n//% end\n";
+  CHECK(error_of(most, v).find("t.wgsl:1: loops of more turns") != std::string::npos);
   std::string nest = "//% for i in 0..1000\n//% for j in 0..1000\n//% end\n//% end\n";
   CHECK(error_of(nest).find("t.wgsl:2: loops of more turns") != std::string::npos);
 }
