@@ -26,6 +26,7 @@ struct Context {
   Mode mode = Mode::full;
   std::string rows;  // comma-separated beginnings of the names to run; empty: all
   bool matmul_variants = false;
+  int count_ops = 0;  // tiny rows record so many operations once, and time nothing else
   bool failed = false;
 
   /// Runs what may make a row. A failure is told, and the rows after it still run.

@@ -15,13 +15,14 @@
 namespace {
 
 constexpr const char* kUsage = R"(harness [--quick | --smoke] [--rows A,B] [--matmul-variants]
-        [--device SELECTOR] [--json FILE]
+        [--device SELECTOR] [--json FILE] [--count-ops N]
 
   --quick            small sizes, few repeats
   --smoke            tiny sizes, two repeats: does it run, and are the results right
   --rows A,B         only rows whose names begin so
   --matmul-variants  each variant of the matmul kernel too
   --device SELECTOR  as WGTENSOR_DEVICE: index, backend, part of a name
+  --count-ops N      tiny rows record N operations once, for instruction counters
   --json FILE        writes adapter, versions and every sample
 
 Exits with 1 where a result is wrong, and with 2 where there is no adapter or an option is unknown.
@@ -29,7 +30,7 @@ Exits with 1 where a result is wrong, and with 2 where there is no adapter or an
 
 struct Options {
   bench::Mode mode = bench::Mode::full;
-  std::string rows, device, json, command;
+  std::string rows, device, json, command, count_ops;
   bool variants = false, help = false;
 };
 
@@ -39,10 +40,11 @@ bool parse(int argc, char** argv, Options& o) {
   for (int i = 1; i < argc; ++i) {
     std::string_view arg = argv[i];
     if (arg != "--json") o.command += " " + std::string(arg);
-    std::string* text = arg == "--rows"     ? &o.rows
-                        : arg == "--device" ? &o.device
-                        : arg == "--json"   ? &o.json
-                                            : nullptr;
+    std::string* text = arg == "--rows"        ? &o.rows
+                        : arg == "--device"    ? &o.device
+                        : arg == "--json"      ? &o.json
+                        : arg == "--count-ops" ? &o.count_ops
+                                               : nullptr;
     if (text && i + 1 < argc) {
       *text = argv[++i];
       if (text != &o.json) o.command += " " + *text;
@@ -125,6 +127,7 @@ int run(const Options& o) {
               WGTENSOR_VERSION, wgt::rt::wgpu_version().c_str(), mode_name(o.mode),
               threads.c_str());
   bench::Context c{*engine, report, effort_of(o.mode), o.mode, o.rows, o.variants};
+  c.count_ops = std::atoi(o.count_ops.c_str());
   if (o.mode != bench::Mode::smoke) warm_up(c, 0.5);
   bench::dispatch_rows(c);
   bench::memory_rows(c);

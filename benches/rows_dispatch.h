@@ -17,8 +17,25 @@ struct TinyLoop {
   std::function<void()> wait;
 };
 
+/// What instruction counters look at: see instructions.py.
+#if defined(__GNUC__)
+__attribute__((noinline))
+#endif
+inline void
+counted_operations(const TinyLoop& loop, int ops) {
+  loop.record(ops);
+}
+
 /// End to end per operation, and the recording thread's CPU time, taken from an idle device.
 inline Row measure_tiny(const Context& c, const std::string& name, const TinyLoop& loop) {
+  if (c.count_ops) {
+    loop.record(kCpuBatch);
+    loop.wait();
+    auto start = Clock::now();
+    counted_operations(loop, c.count_ops);
+    loop.wait();
+    return in_microseconds(name, Timing{{seconds_since(start)}, 1}, c.count_ops);
+  }
   int ops = static_cast<int>(c.size(kTinyOps, kTinyOps, 480));
   Row row = in_microseconds(name,
                             measure(c.effort,

@@ -1,4 +1,6 @@
 // Properties, views, reductions and creation.
+#include <pybind11/stl.h>
+
 #include "bindings/bindings.h"
 
 namespace wgt::bind {
@@ -291,6 +293,12 @@ void init_tensor(py::module_& m, py::class_<Tensor>& t) {
   m.def(
       "matmul", [](Tensor a, Tensor b) { return made(unlocked([&] { return matmul(a, b); })); },
       py::arg("x1"), py::arg("x2"));
+  m.def(
+      "linear",
+      [](Tensor x, Tensor weight, std::optional<Tensor> bias) {
+        return made(unlocked([&] { return linear(x, weight, bias ? &*bias : nullptr); }));
+      },
+      py::arg("x"), py::arg("weight"), py::arg("bias"), "x @ weight.T + bias.");
   m.def(
       "contract",
       [](Tensor a, Tensor b, int rows, int columns, int shared, const std::string& op) {

@@ -188,6 +188,7 @@ class Engine {
   void note_small(Node& n);
   void forget_small(Node& n);
   void gather_small();
+  int64_t flush_limit() const;
   void flush_if_due();
   std::shared_ptr<Plan> plan_of(FlushGraph& g);
   std::shared_ptr<Error> flush_once(FlushGraph& g);
@@ -198,10 +199,10 @@ class Engine {
   void finish(FlushGraph& g);
   void set_failed(Node& n, std::shared_ptr<Error> error);
   NodeRef copy_of(const Node& n);
-  bool give(Node& input, const NodeRef& value, bool take);
+  bool give(Node& input, const NodeRef& value, bool take, const std::shared_ptr<Error>& taken);
   void give_back(const FlushGraph& g, const Program& p, const std::vector<NodeRef>& given,
                  const std::vector<bool>& taken);
-  NodeRef result_of(const Program& p, const NodeRef& wanted, const std::vector<NodeRef>& given);
+  NodeRef result_of(Node& n);
   std::shared_ptr<Error> fail(FlushGraph& g, const std::vector<int>& results, const Error& error);
 
   std::atomic<rt::Device*> device_{nullptr};
@@ -214,6 +215,7 @@ class Engine {
   Node *small_first_ = nullptr, *small_last_ = nullptr;
   int small_count_ = 0;
   int since_flush_ = 0;    // nodes made since the last flush
+  int own_flushes_ = 0;    // that started by themselves since a value was asked for
   int since_collect_ = 0;  // nodes made since dead ones were freed
   static constexpr int kCollectEvery = 1024;
   uint64_t epoch_ = 0;

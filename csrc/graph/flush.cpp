@@ -65,6 +65,10 @@ std::shared_ptr<Plan> Engine::plan_of(FlushGraph& g) {
   }
   resolve_operands(g);
   auto plan = make_plan(g, device());
+  std::vector<rt::Kernel*> kernels;
+  for (const Step& step : plan->steps)
+    if (step.kernel) kernels.push_back(step.kernel.get());
+  device().compile(std::move(kernels));
   plans_.insert(g.key, plan, static_cast<size_t>(settings().max_plans));
   ++stats.plans;
   stats.live_plans = plans_.size();
@@ -74,7 +78,7 @@ std::shared_ptr<Plan> Engine::plan_of(FlushGraph& g) {
 std::shared_ptr<Error> Engine::flush(const std::vector<Node*>& targets) {
   check_not_traced("a value is needed");
   collect();
-  since_flush_ = 0;
+  since_flush_ = own_flushes_ = 0;
   FlushGraph& g = graph_;
   // Its references must not outlive the flush, whatever ends it.
   std::unique_ptr<FlushGraph, void (*)(FlushGraph*)> cleared(&g, [](FlushGraph* f) { f->clear(); });

@@ -99,6 +99,20 @@ class Recorder {
   std::unordered_map<Node*, NodeRef> made_;
 };
 
+// Which results are inputs as they are given.
+void note_given(Program& p) {
+  std::unordered_map<const Node*, int> number;
+  for (size_t i = 0; i < p.inputs.size(); ++i)
+    if (p.inputs[i]) number.emplace(p.inputs[i].get(), static_cast<int>(i));
+  p.shown.assign(p.inputs.size(), false);
+  for (const NodeRef& r : p.results) {
+    auto own = number.find(r.get());
+    p.given.push_back(own == number.end() ? -1 : own->second);
+    auto seen = r->kind == NodeKind::view ? number.find(r->inputs[0].get()) : own;
+    if (seen != number.end()) p.shown[static_cast<size_t>(seen->second)] = true;
+  }
+}
+
 }  // namespace
 
 NodeRef Engine::copy_of(const Node& n) {
@@ -120,11 +134,13 @@ Program Engine::recorded(const std::vector<NodeRef>& results, const std::vector<
   }
   for (const NodeRef& n : inputs) p.inputs.push_back(r.find(n.get()));
   for (const NodeRef& n : varying) p.varying.push_back(r.find(n.get()));
+  note_given(p);
   return p;
 }
 
 // A leaf without gaps that the program may read; taken from the node where nobody else has it.
-bool Engine::give(Node& input, const NodeRef& value, bool take) {
+bool Engine::give(Node& input, const NodeRef& value, bool take,
+                  const std::shared_ptr<Error>& taken) {
   Node& n = *value;
   input.kind = NodeKind::leaf;
   input.layout = {contiguous_strides(n.shape), n.layout.offset};
@@ -136,9 +152,7 @@ bool Engine::give(Node& input, const NodeRef& value, bool take) {
   }
   input.buffer = std::move(n.buffer);
   forget_small(n);
-  set_failed(n, std::make_shared<Error>(
-                    ErrorKind::runtime,
-                    "[jit] this tensor was being updated by a jitted function that failed"));
+  set_failed(n, taken);
   return true;
 }
 
@@ -158,12 +172,7 @@ void Engine::give_back(const FlushGraph& g, const Program& p, const std::vector<
   }
 }
 
-NodeRef Engine::result_of(const Program& p, const NodeRef& wanted,
-                          const std::vector<NodeRef>& given) {
-  for (size_t i = 0; i < p.inputs.size(); ++i)
-    if (p.inputs[i] && wanted == p.inputs[i]) return given[i];
-  Node& n = *wanted;
-  if (n.kind == NodeKind::leaf) return wanted;
+NodeRef Engine::result_of(Node& n) {
   bool view = n.kind == NodeKind::view;
   Node& base = view ? *n.inputs[0] : n;
   NodeRef r = make(NodeKind::leaf, n.dtype, n.shape);
@@ -193,13 +202,10 @@ std::vector<NodeRef> Engine::run(Program& p, std::vector<NodeRef> given, std::ve
     g.clear();
   };
   std::unique_ptr<Program, decltype(done)> cleared(&p, done);
-  for (size_t i = 0; i < given.size(); ++i) {
-    if (!p.inputs[i]) continue;
-    for (const NodeRef& r : p.results)
-      if (r == p.inputs[i] || (r->kind == NodeKind::view && r->inputs[0] == p.inputs[i]))
-        take[i] = false;
-    take[i] = give(*p.inputs[i], given[i], take[i]);
-  }
+  auto taken = std::make_shared<Error>(
+      ErrorKind::runtime, "[jit] this tensor was being updated by a jitted function that failed");
+  for (size_t i = 0; i < given.size(); ++i)
+    if (p.inputs[i]) take[i] = give(*p.inputs[i], given[i], take[i] && !p.shown[i], taken);
   collect_program(*this, g, p, take);
   std::vector<NodeRef> results;
   if (!g.nodes.empty()) {
@@ -215,7 +221,14 @@ std::vector<NodeRef> Engine::run(Program& p, std::vector<NodeRef> given, std::ve
   } else {
     start(g, static_cast<int>(g.leaves.size()));
   }
-  for (const NodeRef& n : p.results) results.push_back(result_of(p, n, given));
+  results.reserve(p.results.size());
+  for (size_t i = 0; i < p.results.size(); ++i) {
+    Node& n = *p.results[i];
+    if (p.given[i] >= 0)
+      results.push_back(given[static_cast<size_t>(p.given[i])]);
+    else
+      results.push_back(n.kind == NodeKind::leaf ? p.results[i] : result_of(n));
+  }
   for (const NodeRef& n : results)
     if (n->kind == NodeKind::leaf && n->buffer && n->buffer->refs.load() <= 2) note_small(*n);
   return results;

@@ -184,6 +184,9 @@ KernelRef Device::kernel(KernelDesc desc) {
 void Device::compile(Kernel& kernel) {
   impl_->kernels.compile(kernel);
 }
+void Device::compile(std::vector<Kernel*> kernels) {
+  impl_->kernels.compile(std::move(kernels));
+}
 void Device::set_pipeline_capacity(size_t n) {
   impl_->kernels.set_capacity(n);
 }

@@ -98,6 +98,8 @@ class Device {
   KernelRef kernel(KernelDesc desc);
   /// Compiles now. Raises ShaderError with line and column in the source. [lock]
   void compile(Kernel& kernel);
+  /// Compiles several at once, on threads; what fails does so again at its dispatch. [lock]
+  void compile(std::vector<Kernel*> kernels);
   /// Number of pipelines kept; beyond it the least recently used go. Default from the settings.
   /// [lock]
   void set_pipeline_capacity(size_t n);

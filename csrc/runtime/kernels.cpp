@@ -4,9 +4,7 @@
 #include <functional>
 
 #include "base/settings.h"
-#include "runtime/bigstack.h"
 #include "runtime/errors.h"
-#include "runtime/native.h"
 #include "runtime/params.h"
 
 namespace wgt::rt {
@@ -117,54 +115,6 @@ WGPUPipelineLayout Kernels::pipeline_layout_of(BindLayout& layout, uint32_t imme
   if (WgpuError error = scope.pop()) raise_wgpu(core_, error, "making a pipeline layout");
   layout.pipeline_layouts.emplace_back(immediate_bytes, handle);
   return handle;
-}
-
-void Kernels::compile(Kernel& kernel) {
-  core_.check();
-  kernel.last_use = ++core_.tick;
-  if (kernel.pipeline) return;
-  evict(capacity() - 1);
-  // A deep nest in a user's source needs a deep stack in naga.
-  if (kernel.desc.trusted)
-    make_pipeline(kernel);
-  else
-    run_on_big_stack([&] { make_pipeline(kernel); });
-  kernel.serial = next_serial_++;
-  ++core_.stats.pipelines;
-  ++core_.stats.live_pipelines;
-}
-
-void Kernels::make_pipeline(Kernel& kernel) {
-  const KernelDesc& d = kernel.desc;
-  WGPUShaderSourceWGSL wgsl{};
-  wgsl.chain.sType = WGPUSType_ShaderSourceWGSL;
-  wgsl.code = view(d.source);
-  WGPUShaderModuleDescriptor desc{};
-  desc.nextInChain = &wgsl.chain;
-  desc.label = view(d.label);
-  ErrorScope scope(core_);
-  WGPUShaderModule module = nullptr;
-  bool trusted = d.trusted && !core_.options.debug;
-  core_.call("wgpuDeviceCreateShaderModule", [&] {
-    module = trusted ? native::trusted_shader_module(core_.device, &desc)
-                     : wgpuDeviceCreateShaderModule(core_.device, &desc);
-  });
-  WgpuError error = scope.pop();
-  if (!error) {
-    WGPUComputePipelineDescriptor pipeline{};
-    pipeline.label = view(d.label);
-    pipeline.layout = kernel.pipeline_layout;
-    pipeline.compute.module = module;
-    pipeline.compute.entryPoint = {"main", 4};
-    ErrorScope pipeline_scope(core_);
-    core_.call("wgpuDeviceCreateComputePipeline",
-               [&] { kernel.pipeline = wgpuDeviceCreateComputePipeline(core_.device, &pipeline); });
-    error = pipeline_scope.pop();
-  }
-  if (module) wgpuShaderModuleRelease(module);
-  if (!error && kernel.pipeline) return;
-  if (kernel.pipeline) wgpuComputePipelineRelease(std::exchange(kernel.pipeline, nullptr));
-  raise_shader(core_, error, d.label);
 }
 
 void Kernels::set_capacity(size_t n) {

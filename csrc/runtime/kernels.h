@@ -25,13 +25,18 @@ class Kernels {
   void retire();
   KernelRef get(KernelDesc desc);
   void compile(Kernel& kernel);
+  /// Those that have no pipeline yet, several at once. What cannot be compiled is left as it is.
+  void compile(std::vector<Kernel*> kernels);
   void set_capacity(size_t n);
 
  private:
   BindLayout* layout_of(const KernelDesc& desc);
   WGPUPipelineLayout pipeline_layout_of(BindLayout& layout, uint32_t immediate_bytes);
   void check(const KernelDesc& desc) const;
+  WGPUShaderModule make_module(const KernelDesc& desc);
+  WGPUComputePipeline make_pipeline(const Kernel& kernel, WGPUShaderModule module);
   void make_pipeline(Kernel& kernel);
+  void count(Kernel& kernel);
   void evict(size_t keep);
   void sweep();
 

@@ -2,10 +2,7 @@
 
 #include "runtime/errors.h"
 #include "runtime/native.h"
-
-#ifndef _WIN32
-#include <signal.h>
-#endif
+#include "runtime/threads.h"
 
 namespace wgt::rt {
 
@@ -37,18 +34,7 @@ Sender::~Sender() {
 }
 
 void Sender::push(const Job& job) {
-  if (!thread_.joinable()) {
-#ifndef _WIN32
-    // Signals belong to the application's threads.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { run(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-#else
-    thread_ = std::thread([this] { run(); });
-#endif
-  }
+  if (!thread_.joinable()) thread_ = quiet_thread([this] { run(); });
   {
     std::lock_guard<std::mutex> l(mutex_);
     jobs_.push_back(job);

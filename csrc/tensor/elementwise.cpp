@@ -99,8 +99,13 @@ Prepared prepare(OpId op, std::span<const Operand> args, graph::Engine* engine_o
     internal_error(std::string(o.name) + ": number of operands");
   Prepared p{&engine_of(o.name, args, engine_of_scalars), op_types(op, common_dtype(op, args)),
              Dims()};
-  for (const Operand& a : args)
-    if (auto* t = std::get_if<Tensor>(&a)) p.shape = broadcast(o.name, p.shape, t->shape());
+  const Dims* first = nullptr;
+  for (const Operand& a : args) {
+    auto* t = std::get_if<Tensor>(&a);
+    if (!t || (first && t->shape() == p.shape)) continue;
+    p.shape = first ? broadcast(o.name, p.shape, t->shape()) : t->shape();
+    first = &t->shape();
+  }
   return p;
 }
 

@@ -148,6 +148,16 @@ std::vector<std::string> matmul_kernels(graph::Engine& engine) {
   return graph::matmul_kernels(engine.device());
 }
 
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor* bias) {
+  int rank = weight.rank();
+  if (rank < 1 || rank > 2 || x.rank() == 0 || x.shape().back() != weight.shape().back())
+    raise(ErrorKind::shape, "[linear] an input of shape " + to_string(x.shape()) +
+                                " and a weight " + to_string(weight.shape()) +
+                                " do not match: (.., in) and (out, in) do");
+  Tensor y = matmul(x, rank == 2 ? permute(weight, {1, 0}) : weight);
+  return bias ? elementwise(graph::OpId::add, {y, *bias}) : y;
+}
+
 void eval(const std::vector<Tensor>& tensors) {
   std::vector<graph::Engine*> seen;
   for (const Tensor& t : tensors) {

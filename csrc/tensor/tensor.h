@@ -174,6 +174,8 @@ Tensor places(const Selection& s);
 Tensor elements(const Selection& s, const Tensor& t);
 /// As NumPy's @: vectors, matrices, broadcast batches.
 Tensor matmul(const Tensor& a, const Tensor& b);
+/// x @ weight.T + bias of [.., in], [out, in] or [in], and what broadcasts. Raises ShapeError.
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor* bias);
 /// Sums of products of [batch.., rows.., shared..] and [batch.., shared.., columns..] over the
 /// shared dimensions: [batch.., rows.., columns..]. Batches broadcast. One kernel, whatever the
 /// strides, where both have one dtype of whole words.

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import importlib
 from math import e, inf, nan, pi
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from wgtensor import _core
 from wgtensor._arrays import as_operand, as_values, asarray, from_dlpack
@@ -56,7 +59,7 @@ _async.install()
 _tensor.install()
 _devices.install()
 
-from wgtensor import autograd, linalg, nn, optim, random  # noqa: E402
+from wgtensor import autograd, linalg, random  # noqa: E402
 from wgtensor._choosing import (  # noqa: E402
     choose,
     compress,
@@ -272,6 +275,22 @@ _install_recovery()
 
 __version__ = _core.__version__
 newaxis = None
+
+if _TYPE_CHECKING:
+    from wgtensor import nn, optim
+
+_LATE = ("nn", "optim")  # imported when first asked for
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _LATE:
+        return importlib.import_module(f"wgtensor.{name}")
+    raise AttributeError(f"module 'wgtensor' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATE})
+
 
 __all__ = [
     "__array_namespace_info__",

@@ -303,6 +303,51 @@ TEST_CASE("shader errors name the place") {
   }
 }
 
+TEST_CASE("kernels compiled together: each is right, and one that is not spoils none") {
+  std::unique_ptr<Device> device = make();
+  Lock lock(device->mutex());
+  BufferRef b = device->allocate(4 * 12);
+  std::vector<KernelRef> kernels;
+  std::vector<Kernel*> together;
+  auto add = [&](const std::string& expression) {
+    KernelDesc d;
+    d.label = expression;
+    d.bindings = {Access::read_write};
+    d.source =
+        "@group(0) @binding(0) var<storage, read_write> a: array<u32>;\n"
+        "@compute @workgroup_size(1) fn main() { " +
+        expression + "; }\n";
+    kernels.push_back(device->kernel(d));
+    together.push_back(kernels.back().get());
+  };
+  for (int i = 0; i < 12; ++i)
+    add("a[" + std::to_string(i) + "] = " + std::to_string(i * i + 7) + "u");
+  SUBCASE("all compile") {
+    uint64_t before = device->stats().pipelines;
+    device->compile(together);
+    uint64_t made = device->stats().pipelines - before;
+    CHECK((made == 12 || std::thread::hardware_concurrency() < 2));
+  }
+  SUBCASE("one does not") {
+    add("a[0] = nonsense");
+    device->compile(together);
+    Error e = error_of([&] { device->compile(*kernels.back()); });
+    CHECK(e.kind == ErrorKind::shader);
+    CHECK(std::string(e.what()).find("nonsense") != std::string::npos);
+  }
+  for (int i = 0; i < 12; ++i) {
+    Buffer* buffers[] = {b.get()};
+    device->dispatch(*kernels[static_cast<size_t>(i)], buffers, nullptr, 1, 1, 1);
+  }
+  ReadbackRef r = device->read_begin(*b, 0, 4 * 12);
+  device->read_wait(*r, lock);
+  for (uint32_t i = 0; i < 12; ++i) {
+    uint32_t value = 0;
+    std::memcpy(&value, static_cast<const char*>(r->data) + 4 * i, 4);
+    CHECK(value == i * i + 7);
+  }
+}
+
 TEST_CASE("a deep nest in a user's source does not overflow the stack") {
   Device& device = shared();
   Lock lock(device.mutex());

@@ -10,8 +10,6 @@ from wgtensor import _core
 from wgtensor import _generated as g
 from wgtensor._arrays import ArrayLike, as_tensor
 from wgtensor._core import DTypeError, ShapeError, Tensor
-from wgtensor._dtypes import uint32
-from wgtensor._functions import arange
 from wgtensor._indexing import take, take_along_axis
 from wgtensor._naming import public
 from wgtensor.autograd import Function
@@ -41,7 +39,7 @@ class _Pick(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         (index,) = ctx.saved_tensors
-        hits = _hits(index, ctx.shape, ctx.axis)
+        hits = _core.class_hits(index, ctx.shape[ctx.axis], ctx.axis)
         return g.where(hits, grad.expand_dims(ctx.axis), 0), None, None
 
 
@@ -61,11 +59,6 @@ def _target(
 def _along(values: Tensor, ndim: int, axis: int) -> Tensor:
     """A vector as it broadcasts along an axis of `ndim`."""
     return values.reshape((-1,) + (1,) * (ndim - 1 - axis))
-
-
-def _hits(index: Tensor, shape: tuple[int, ...], axis: int) -> Tensor:
-    places = arange(shape[axis], dtype=uint32, device=index.device)
-    return index.expand_dims(axis) == _along(places, len(shape), axis)
 
 
 def _class_weights(op: str, x: Tensor, axis: int, weight: ArrayLike) -> Tensor:
@@ -88,10 +81,8 @@ class _Picked:
                 f"[{op}] a target of shape {target.shape} does not match the scores, whose shape "
                 f"is {x.shape} with the classes along axis {axis}"
             )
-        self.counted = target != ignore_index
-        # Of negative ones no class is left: they count from no end.
-        index = g.where(self.counted, target, 0)._astype(uint32)
-        self.index = _core.places(index, x.shape[axis], axis, "raise", op)
+        size = x.shape[axis]
+        self.counted, self.index = _core.classes_of(target, size, axis, ignore_index, op)
         self.x, self.axis = x, axis
         self.each = None if weight is None else _class_weights(op, x, axis, weight)
         self.weights = None if self.each is None else take(self.each, self.index, mode="clip")
@@ -104,7 +95,7 @@ class _Picked:
 
     def hits(self) -> Tensor:
         """True at the target's class."""
-        return _hits(self.index, self.x.shape, self.axis)
+        return _core.class_hits(self.index, self.x.shape[self.axis], self.axis)
 
     def distribution(self, smoothing: float) -> Tensor:
         """Of each target over the classes, times their weights."""

@@ -31,14 +31,13 @@ def uniform_by_fan(t: Parameter, fan: int) -> None:
 @public
 def linear(input: ArrayLike, weight: ArrayLike, bias: ArrayLike | None = None) -> Tensor:
     """input @ weight.T + bias for (.., in), (out, in) and (out,). Raises ShapeError."""
-    x, w, *rest = as_tensors("linear", (input, weight) if bias is None else (input, weight, bias))
-    if w.ndim not in (1, 2) or x.ndim == 0 or x.shape[-1] != w.shape[-1]:
-        raise ShapeError(
-            f"[linear] an input of shape {x.shape} and a weight {w.shape} do not match: "
-            "(.., in) and (out, in) do"
-        )
-    y = x @ (w.T if w.ndim == 2 else w)
-    return y + rest[0] if rest else y
+    if not (isinstance(input, Tensor) and isinstance(weight, Tensor)):
+        given = (input, weight) if bias is None else (input, weight, bias)
+        input, weight, *rest = as_tensors("linear", given)
+        bias = rest[0] if rest else None
+    elif bias is not None and not isinstance(bias, Tensor):
+        bias = as_tensor("linear", bias, input.device)
+    return _core.linear(input, weight, bias)
 
 
 @public

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
-from wgtensor import _jit
+from wgtensor import _core, _jit
 from wgtensor._arrays import DeviceLike
 from wgtensor._core import Parameter, Tensor
 from wgtensor._dtypes import DType, to_dtype
@@ -54,7 +54,8 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._before:
             args, kwargs = self._before.before(self, args, kwargs)
-        _jit.guard_item(self.__dict__, "training")
+        if _core.tracing():
+            _jit.guard_item(self.__dict__, "training")
         if self._gradient_before or self._gradient_after:
             hooks = GradientHooks(self, self._gradient_before, self._gradient_after)
             args = hooks.enter(args)
@@ -66,10 +67,11 @@ class Module:
     # ---- attributes -----------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
-        for kind in ("_parameters", "_buffers", "_modules"):
-            found = self.__dict__.get(kind, {})
-            if name in found:
-                return found[name]
+        held = self.__dict__
+        if "_parameters" in held:  # else __init__ has not run
+            for found in (held["_parameters"], held["_modules"], held["_buffers"]):
+                if name in found:
+                    return found[name]
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -282,10 +284,11 @@ class Module:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets the gradients of all parameters, or makes them zeros."""
+        if set_to_none:
+            _core.forget_gradients(list(self.parameters()))
+            return
         for p in self.parameters():
-            if set_to_none:
-                p.grad = None
-            elif p.grad is not None:
+            if p.grad is not None:
                 p.grad = p.grad.detach() * 0
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-import secrets
+import os
 import threading
 from typing import Any
 
@@ -25,7 +25,7 @@ class Generator:
         self._lock = threading.Lock()
         self._seed = 0
         self._offset = 0
-        self.manual_seed(secrets.randbits(64) if seed is None else seed)
+        self.manual_seed(int.from_bytes(os.urandom(8)) if seed is None else seed)
 
     def manual_seed(self, seed: int) -> Generator:
         """Begins the sequence of `seed`, any integer modulo 2^64. Returns the generator."""

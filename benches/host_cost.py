@@ -1,0 +1,172 @@
+"""What the host pays: processor time of the calling thread, from Python.
+
+python benches/host_cost.py [--rows A,B] [--json FILE]
+
+A row is the median of the rounds, in microseconds; the device's time is not in it, but what is
+handed to the library's own thread is not either. "import" and "first result" are wall time of a
+fresh process, beside NumPy's import in the same process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import training
+
+import wgtensor as wt
+
+ROUNDS = 15
+OPERATIONS = 240  # in a round: fewer than make the thread wait for the device
+FIRST = """
+import time
+a = time.perf_counter(); import numpy
+b = time.perf_counter(); import wgtensor as wt
+c = time.perf_counter(); (wt.ones((64, 64)) @ wt.ones((64, 64)) + 1).numpy()
+print(b - a, c - b, time.perf_counter() - c)
+"""
+
+
+def rounds(run: Callable[[], Any], operations: int) -> list[float]:
+    """Seconds for each operation of a run, from an idle device."""
+    samples = []
+    for _ in range(ROUNDS + 3):
+        wt.synchronize()
+        begin = time.thread_time()
+        run()
+        samples.append((time.thread_time() - begin) / operations)
+    wt.synchronize()
+    return samples[3:]
+
+
+def unfused() -> list[float]:
+    x, y = (wt.ones(64).eval() for _ in range(2))
+
+    def run() -> None:
+        r = x
+        for _ in range(OPERATIONS):
+            r = r + y
+        r.eval()
+
+    before, wt.config.max_fusion = wt.config.max_fusion, 1
+    try:
+        return rounds(run, OPERATIONS)
+    finally:
+        wt.config.max_fusion = before
+
+
+def node() -> list[float]:
+    x, y = (wt.ones(64).eval() for _ in range(2))
+
+    def run() -> None:
+        for _ in range(OPERATIONS):
+            x + y
+
+    return rounds(run, OPERATIONS)
+
+
+def chain() -> list[float]:
+    x, y = (wt.ones(64).eval() for _ in range(2))
+
+    def run() -> None:
+        for _ in range(OPERATIONS // 10):
+            r = x
+            for _ in range(5):
+                r = r * y + y
+            r.eval()
+
+    return rounds(run, OPERATIONS)
+
+
+def replay() -> list[float]:
+    x = wt.ones(64).eval()
+    function = wt.jit(lambda x: x * 2 + 1)
+
+    def run() -> None:
+        for _ in range(OPERATIONS):
+            function(x)
+
+    return rounds(run, OPERATIONS)
+
+
+def step(recorded: bool) -> list[float]:
+    work, wait = training.ours(next(iter(training.MLPS)))
+    work = wt.jit(work) if recorded else work
+    for _ in range(5):
+        work()
+    wait()
+    return rounds(work, 1)
+
+
+def first() -> dict[str, list[float]]:
+    runs = [
+        [float(s) for s in subprocess.check_output([sys.executable, "-c", FIRST]).split()]
+        for _ in range(5)
+    ]
+    names = ("NumPy's import", "import after it", "first result")
+    return {n: [r[i] for r in runs] for i, n in enumerate(names)}
+
+
+ROWS: dict[str, Callable[[], list[float]]] = {
+    "unfused operation": unfused,
+    "operation of a fused chain of 10": chain,
+    "operation not computed": node,
+    "replay of one kernel": replay,
+    "step of an MLP": lambda: step(False),
+    "step of an MLP, recorded": lambda: step(True),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", default="", help="only rows whose names begin so")
+    parser.add_argument("--json", default="")
+    options = parser.parse_args()
+    device = wt.default_device()
+    print(f"{device!r}, wgtensor {wt.__version__}, Python {platform.python_version()}")
+    results: dict[str, list[float]] = {}
+
+    def wanted(name: str) -> bool:
+        return any(name.startswith(r) for r in options.rows.split(","))
+
+    for name, measure in ROWS.items():
+        if wanted(name):
+            results[name] = measure()
+    if wanted("import"):
+        results.update(first())
+    for name, samples in results.items():
+        print(f"{name:36} {statistics.median(samples) * 1e6:12.2f} us")
+    if options.json:
+        adapter = {"name": device.name, "backend": device.backend, "driver": device.driver}
+        versions = {"wgtensor": wt.__version__, "NumPy": np.__version__}
+        rows = [
+            {
+                "name": name,
+                "library": "wgtensor",
+                "value": statistics.median(samples) * 1e6,
+                "unit": "us",
+                "seconds": samples,
+            }
+            for name, samples in results.items()
+        ]
+        record = {
+            "program": "host_cost",
+            "command": " ".join(["host_cost.py", *sys.argv[1:]]),
+            "adapter": adapter,
+            "versions": versions,
+            "rows": rows,
+        }
+        Path(options.json).write_text(json.dumps(record, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
