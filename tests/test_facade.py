@@ -504,3 +504,20 @@ for t in (z, y):
     first, second = done.stdout.splitlines()
     assert "[made at <string>:5]" in first
     assert "[made at <string>:4]" in second
+
+
+def test_what_is_imported_late() -> None:
+    code = """
+import sys
+import wgtensor as wt
+assert not {"wgtensor.nn", "wgtensor.optim"} & sys.modules.keys()
+assert {"nn", "optim"} <= set(dir(wt))
+assert wt.nn.Linear(2, 3)(wt.ones((1, 2))).shape == (1, 3)
+from wgtensor import optim
+assert wt.optim is optim
+try:
+    wt.nothing
+except AttributeError as error:
+    assert "nothing" in str(error)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

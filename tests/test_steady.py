@@ -144,3 +144,45 @@ def test_uploads_and_reads(rng: np.random.Generator) -> None:
         assert (t + 1).numpy()[0, 0] == a[0, 0] + np.float32(1)
         live.append(wt.stats()["live_bytes"] + wt.stats()["pooled_bytes"])
     assert max(live[100:]) <= max(live[:50])
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_bind_groups_of_a_steady_step(recorded: bool) -> None:
+    """The same buffers come again, so that their bind groups do."""
+    model = nn.Sequential(nn.Linear(16, 12), nn.ReLU(), nn.Linear(12, 12), nn.Linear(12, 4))
+    optimizer = optim.AdamW(model.parameters())
+    x, y = wt.ones((8, 16)).eval(), wt.zeros(8, dtype="int32").eval()
+
+    def step() -> wt.Tensor:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    turn = wt.jit(step) if recorded else step
+    for _ in range(60):
+        loss = turn()
+    before = wt.stats()["bind_groups"]
+    for _ in range(20):
+        loss = turn()
+    assert np.isfinite(loss.item())
+    # What reads the loss back may bind a buffer of its own.
+    assert wt.stats()["bind_groups"] - before <= 2
+
+
+def test_work_that_starts_by_itself() -> None:
+    """Early at first, then seldom: twice as many operations wait each time."""
+    x = wt.ones(8).eval()
+
+    def flushes(n: int) -> int:
+        r, before = x, wt.stats()["flushes"]
+        for _ in range(n):
+            r = r * 0.5 + 1
+        count = int(wt.stats()["flushes"]) - before
+        assert abs(r.numpy() - (2 - 0.5**n)).max() < 1e-6
+        return count
+
+    with setting(flush_nodes=16):
+        assert [flushes(n) for n in (4, 20, 60, 120)] == [0, 1, 3, 4]
+        assert flushes(4) == 0  # a value was asked for

@@ -277,6 +277,20 @@ void collect_random(Recording& r) {
   });
 }
 
+// Shapes, dtypes, devices, and which of them are the same object.
+py::bytes kinds_of(const py::list& tensors) {
+  std::vector<int64_t> words;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& t = tensor_in(tensors[i]);
+    words.push_back(t.rank());
+    words.insert(words.end(), t.shape().begin(), t.shape().end());
+    words.push_back(static_cast<int64_t>(t.dtype()) * 2 + t.requires_grad());
+    words.push_back(static_cast<int64_t>(reinterpret_cast<intptr_t>(&t.engine())));
+    words.push_back(place_of(tensors, tensors[i]));
+  }
+  return py::bytes(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(int64_t));
+}
+
 }  // namespace
 
 thread_local void* recording = nullptr;
@@ -355,6 +369,8 @@ void init_jit(py::module_& m) {
       "Ends the recording, in which aliases stood for arguments; gives what runs it again.");
   m.def(
       "trace_cancel", [] { end(); }, "Ends the recording; nothing has happened.");
+  m.def("kinds_of", &kinds_of, py::arg("tensors"),
+        "What recordings of functions of these tensors are kept under.");
   m.def("tracing", [] { return recording != nullptr; });
   m.def("trace_pause", &pause, "What follows is no part of this thread's recording.");
   m.def("trace_resume", &resume, "Ends what trace_pause() began.");

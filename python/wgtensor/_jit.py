@@ -248,12 +248,9 @@ class Jitted(Generic[P, R]):
         return results
 
     def _key(self, structure: Any, tensors: list[Tensor]) -> Hashable:
-        kinds: Any = tuple((t.shape, t.dtype.name, str(t.device), t.requires_grad) for t in tensors)
-        seen = [id(t) for t in tensors]
-        twins = tuple(seen.index(i) for i in seen)
-        if not tensors:
-            kinds = str(_core.default_device())  # what the function makes is there
-        key = (structure, kinds, twins, _core.grad_enabled())
+        # What a function without tensors makes is on the default device.
+        kinds = _core.kinds_of(tensors) if tensors else str(_core.default_device())
+        key = (structure, kinds, _core.grad_enabled())
         try:
             hash(key)
         except TypeError as error:
