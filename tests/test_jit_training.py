@@ -29,8 +29,8 @@ def model() -> nn.Module:
     # No bias that the normalization takes away: its gradient is rounding errors, and Lion steps by
     # their signs.
     return nn.Sequential(
-        nn.Linear(6, 8, bias=False), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.25), nn.LayerNorm(8),
-        nn.Linear(8, 3),
+        nn.Linear(6, 8, bias=False), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.25),
+        nn.LayerNorm(8), nn.Linear(8, 3),
     )  # fmt: skip
 
 
