@@ -21,8 +21,8 @@ void free_object(PyObject* self) {
       instance->has_patients)
     return usual_dealloc(self);
   py::error_scope kept;  // what dies with the tensor may run Python
-  delete static_cast<Tensor*>(instance->simple_value_holder[0]);
   if (instance->weakrefs) PyObject_ClearWeakRefs(self);
+  delete static_cast<Tensor*>(instance->simple_value_holder[0]);
   tensor_type->tp_free(self);
   Py_DECREF(tensor_type);
 }

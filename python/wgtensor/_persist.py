@@ -15,8 +15,6 @@ from wgtensor import _core
 from wgtensor._core import Device, Tensor
 from wgtensor._dtypes import DType, uint16
 from wgtensor.autograd import no_grad
-from wgtensor.nn._module import Module
-from wgtensor.optim._optimizer import Optimizer
 from wgtensor.random._generator import Generator
 
 
@@ -50,21 +48,34 @@ def _mapped(tree: Any, kind: type, function: Callable[[Any], Any]) -> Any:
     return copy.deepcopy(tree)
 
 
+def _module() -> Any:
+    """The class; its package is imported when it is needed first."""
+    from wgtensor.nn._module import Module
+
+    return Module
+
+
+def _optimizer() -> Any:
+    from wgtensor.optim._optimizer import Optimizer
+
+    return Optimizer
+
+
 def _tensors_of(obj: Any) -> Iterator[Tensor]:
     """The tensors whose values belong to an object and are kept as they are."""
     if isinstance(obj, Tensor):
         yield obj
-    elif isinstance(obj, Module):
+    elif isinstance(obj, _module()):
         yield from obj.parameters()
         yield from obj.buffers()
-    elif isinstance(obj, Optimizer):
+    elif isinstance(obj, _optimizer()):
         for group in obj.param_groups:
             yield from group["params"]
 
 
 def _state_of(obj: Any) -> Any:
     """What else it needs, as a state with tensors in it; None where that is nothing."""
-    if isinstance(obj, (Tensor, Module)):
+    if isinstance(obj, (Tensor, _module())):
         return None
     return obj.get_state() if isinstance(obj, Generator) else obj.state_dict()
 
@@ -83,7 +94,7 @@ def _members(objects: tuple[Any, ...]) -> Iterator[Any]:
             yield from _members(tuple(obj))
         elif isinstance(obj, dict):
             yield from _members(tuple(obj.values()))
-        elif isinstance(obj, (Tensor, Module, Optimizer, Generator)) or (
+        elif isinstance(obj, (Tensor, _module(), _optimizer(), Generator)) or (
             hasattr(obj, "state_dict") and hasattr(obj, "load_state_dict")
         ):
             yield obj
