@@ -3,7 +3,8 @@
 python benches/instructions.py HARNESS [--ops N] [--functions N] [--json FILE]
 
 Counts what the calling thread executes while it records N operations, warm: not the library's own
-thread, nor the driver's. Needs valgrind, and a harness built with -g for names of functions.
+thread, nor the driver's. Needs valgrind, with its headers where the harness is built, and -g there
+for names of functions.
 """
 
 from __future__ import annotations
@@ -17,31 +18,35 @@ import tempfile
 from pathlib import Path
 
 ROWS = ("tiny_raw", "tiny_runtime", "tiny_tensor", "tiny_scalar")
-TOGGLE = "bench::counted_operations*"  # the function of rows_dispatch.h
 
 
 def run(harness: Path, row: str, ops: int, out: Path) -> int:
-    """Runs one row under callgrind; gives the instructions."""
+    """Runs one row under callgrind; gives the instructions of the calling thread."""
     command = [
         "valgrind",
         "--tool=callgrind",
-        f"--toggle-collect={TOGGLE}",
+        "--instr-atstart=no",
+        "--separate-threads=yes",
         f"--callgrind-out-file={out}",
         str(harness),
         "--smoke",
         *("--rows", row, "--count-ops", str(ops)),
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    counted = re.search(r"Collected\s*:\s*(\d+)", done.stderr)
-    if done.returncode or not counted:
+    profile = Path(f"{out}.1-01")  # the first dump, of the first thread
+    if done.returncode or not profile.exists():
         sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
-    return int(counted[1])
+    counted = re.search(r"^(?:totals|summary): (\d+)", profile.read_text(), re.MULTILINE)
+    return int(counted[1]) if counted else 0
 
 
 def functions(out: Path, count: int) -> list[str]:
     """The functions that execute most, themselves."""
     text = subprocess.run(
-        ["callgrind_annotate", "--auto=no", str(out)], capture_output=True, text=True, check=True
+        ["callgrind_annotate", "--auto=no", f"{out}.1-01"],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     lines = [li for li in text.splitlines() if re.match(r"\s*[\d,]+ \(", li)]
     return [re.sub(r"\s+\[.*\]$", "", li.strip()) for li in lines[1 : count + 1]]

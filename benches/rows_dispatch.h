@@ -1,5 +1,9 @@
 // What one tiny operation costs at each level, and what it costs to wait.
 #pragma once
+#if __has_include(<valgrind/callgrind.h>)
+#include <valgrind/callgrind.h>
+#endif
+
 #include <string>
 #include <vector>
 
@@ -17,13 +21,17 @@ struct TinyLoop {
   std::function<void()> wait;
 };
 
-/// What instruction counters look at: see instructions.py.
-#if defined(__GNUC__)
-__attribute__((noinline))
+/// What callgrind counts: see instructions.py. It is started here, as it slows everything else.
+inline void counted_operations(const TinyLoop& loop, int ops) {
+#ifdef CALLGRIND_START_INSTRUMENTATION
+  CALLGRIND_START_INSTRUMENTATION;
+  CALLGRIND_ZERO_STATS;
 #endif
-inline void
-counted_operations(const TinyLoop& loop, int ops) {
   loop.record(ops);
+#ifdef CALLGRIND_START_INSTRUMENTATION
+  CALLGRIND_DUMP_STATS;
+  CALLGRIND_STOP_INSTRUMENTATION;
+#endif
 }
 
 /// End to end per operation, and the recording thread's CPU time, taken from an idle device.
