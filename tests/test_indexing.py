@@ -204,3 +204,14 @@ def test_methods() -> None:
     t.put([0, -1], [7, 8])
     x.put([0, -1], [7, 8])
     same(t, x)
+
+
+def test_a_mask_on_the_device_that_selects_nothing() -> None:
+    x = np.zeros((1, 0, 1, 1), "float32")
+    t = wt.asarray(x)
+    key = (slice(None), np.array([0]), 0)
+    assert t[(*key, wt.asarray(np.array(False)))].shape == x[(*key, np.array(False))].shape
+    with pytest.raises(IndexError, match="no index is in bounds for axis 1 with size 0"):
+        t[(*key, wt.asarray(np.array(True)))].numpy()
+    with pytest.raises(IndexError, match="index -3 is out of bounds for axis 0 with size 2"):
+        wt.ones((2, 2))[[-3, 1], wt.asarray([True, True])].numpy()

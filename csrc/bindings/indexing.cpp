@@ -60,6 +60,7 @@ class Parser {
     for (py::handle i : flat_key(key)) {
       items.push_back(converted(i));
       none_ = none_ || selects_none(items.back());
+      unread_ = unread_ || (as_tensor(items.back()) && is_mask(items.back()));
       if (i.is_none()) continue;
       if (i.ptr() != Py_Ellipsis) {
         used += axes_of(items.back());
@@ -147,7 +148,8 @@ class Parser {
       item.tensor = *t;
     } else {
       item.tensor = checked(py::cast<py::array>(i));
-      item.mode = IndexMode::trusted;
+      // Signed: beside a mask on the device, which may select nothing; then none is out of range.
+      item.mode = item.tensor.dtype() == DType::int32 ? IndexMode::raise : IndexMode::trusted;
     }
     out_.push_back(item);
     ++axis_;
@@ -159,9 +161,14 @@ class Parser {
     py::array_t<int64_t, py::array::c_style | py::array::forcecast> wide(a);
     std::vector<int32_t> kept(static_cast<size_t>(wide.size()));
     int64_t n = size();
+    bool far = false;
     for (size_t k = 0; k < kept.size(); ++k) {
       int64_t i = wide.data()[k], at = i < 0 && !huge ? i + n : i;
-      if ((at < 0 || at >= n) && !none_)
+      bool outside = (at < 0 || at >= n) && !none_;
+      if (outside && unread_ && !huge && i == static_cast<int32_t>(i)) {
+        far = true;
+        at = i;
+      } else if (outside)
         raise(ErrorKind::index,
               op_ + "index " +
                   (huge ? std::to_string(static_cast<uint64_t>(i)) : std::to_string(i)) +
@@ -169,7 +176,7 @@ class Parser {
                   std::to_string(n));
       kept[k] = static_cast<int32_t>(static_cast<uint32_t>(at));
     }
-    return upload(DType::uint32, wide, kept.data());
+    return upload(far ? DType::int32 : DType::uint32, wide, kept.data());
   }
 
   template <class Array>
@@ -223,7 +230,7 @@ class Parser {
 
   const std::string& op_;
   Tensor t_;
-  bool assigns_, none_ = false;
+  bool assigns_, none_ = false, unread_ = false;  // unread: a mask on the device
   int axis_ = 0;
   std::vector<KeyItem> out_;
 };
