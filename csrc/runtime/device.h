@@ -82,7 +82,7 @@ class Device {
   const Limits& limits() const;      // of this device: the granted ones
   const Features& features() const;  // the granted ones
   const DeviceOptions& options() const;
-  bool is_software() const;       // adapter type "cpu"
+  bool is_software() const;  // adapter type "cpu"
   int compute_units() const;
   bool software_kernels() const;  // whether to choose kernels that suit such an adapter
   bool use_immediates(uint32_t param_bytes) const;
@@ -121,10 +121,10 @@ class Device {
   /// call on this device; for strided sources that are packed on the way. [lock]
   void* upload_begin(Buffer& dst, uint64_t offset, uint64_t bytes);
   void copy(Buffer& dst, uint64_t dst_offset, Buffer& src, uint64_t src_offset,
-            uint64_t bytes);   /// Zeros, so that nobody sees what was computed in this memory before; the debug mode's pattern
+            uint64_t bytes);  // [lock]
+  /// Zeros, so that nobody sees what was computed in this memory before; the debug mode's pattern
   /// stays. [lock]
   void blank(Buffer& dst, uint64_t bytes);
- // [lock]
 
   /// Records the copy to host memory. [lock]
   ReadbackRef read_begin(Buffer& src, uint64_t offset, uint64_t bytes);

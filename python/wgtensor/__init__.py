@@ -53,10 +53,11 @@ from wgtensor._dtypes import bool_ as bool
 _core._register(DTYPES, as_operand, as_values)
 atexit.register(_core._close)
 
-from wgtensor import _async, _devices, _tensor  # noqa: E402
+from wgtensor import _async, _devices, _parameter, _tensor  # noqa: E402
 
 _async.install()
 _tensor.install()
+_parameter.install()
 _devices.install()
 
 from wgtensor import autograd, linalg, random  # noqa: E402

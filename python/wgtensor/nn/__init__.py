@@ -1,7 +1,7 @@
 """Neural networks, with PyTorch's names."""
 
 from wgtensor._core import Parameter
-from wgtensor.nn import _parameter, functional, init, utils
+from wgtensor.nn import functional, init, utils
 from wgtensor.nn._activations import (
     CELU,
     ELU,
@@ -86,8 +86,6 @@ from wgtensor.nn._normalization import (
 from wgtensor.nn._recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from wgtensor.nn._resampling import PixelShuffle, Upsample
 from wgtensor.nn._transposed import ConvTranspose1d, ConvTranspose2d
-
-_parameter.install()
 
 __all__ = [
     "CELU",
