@@ -1,4 +1,4 @@
-"""Time of training steps, beside PyTorch where it is installed.
+"""Time of training steps, beside PyTorch and ferrotensor (its MLPs) where they are installed.
 
 python benches/training.py [--steps N] [--json FILE]
 
@@ -9,10 +9,12 @@ read in between; a row is the median of five rounds, per step. `jit` is the same
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import statistics
 import time
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +155,31 @@ def theirs(torch: Any, name: str) -> tuple[Callable[[], Any], Callable[[], None]
     return step, torch.cuda.synchronize if device == "cuda" else lambda: None
 
 
+def ferrotensors(ft: Any, name: str) -> tuple[Callable[[], Any], Callable[[], None]]:
+    i, h, o, batch = MLPS[name]
+    device = ft.Device.best()
+    a, b = data((batch, i), o, batch)
+    x, y = ft.tensor(a, device=device), ft.tensor(b.astype(np.float32), device=device)
+    first, second = (ft.nn.Linear(n, m, device=device) for n, m in ((i, h), (h, o)))
+    net = ft.nn.Sequential(first, ft.nn.ReLU(), second)
+    optimizer = ft.optim.AdamW(list(net.parameters()), lr=1e-3)
+    losses: list[Any] = []
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        loss = ft.nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+        losses[:] = [loss]
+        return loss
+
+    def wait() -> None:  # it has no other way; the update's kernels are behind the loss's
+        losses[0].item()
+        second.bias.detach().narrow(0, 0, 1).item()
+
+    return step, wait
+
+
 def milliseconds(step: Callable[[], Any], wait: Callable[[], None], steps: int) -> list[float]:
     for _ in range(5):
         step()
@@ -172,9 +199,18 @@ def counts(step: Callable[[], Any]) -> dict[str, float]:
     before = wt.stats()
     for _ in range(10):
         step()
+    read = wt.stats()["bytes_read"]
     wt.synchronize()
     after = wt.stats()
+    after["bytes_read"] = read  # the wait itself looks for indices out of range
     return {k: (after[k] - before[k]) / 10 for k in ("dispatches", "submits", "bytes_read")}
+
+
+def installed(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
 
 
 def main() -> None:
@@ -182,12 +218,10 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--json", default="")
     options = parser.parse_args()
-    try:
-        import torch
-    except ImportError:
-        torch = None
+    torch, ft = installed("torch"), installed("ferrotensor")
     print(f"{wt.default_device()!r}, wgtensor {wt.__version__}", end="")
-    print(f", PyTorch {torch.__version__}" if torch else "")
+    print(f", PyTorch {torch.__version__}" if torch else "", end="")
+    print(f", ferrotensor {version('ferrotensor')}" if ft else "")
     results: dict[str, Any] = {}
     for name in [*MLPS, "character GPT"]:
         row: dict[str, Any] = {}
@@ -200,6 +234,8 @@ def main() -> None:
         loss = float(recorded().item())
         if torch:
             row["PyTorch"] = milliseconds(*theirs(torch, name), options.steps)
+        if ft and name in MLPS:
+            row["ferrotensor"] = milliseconds(*ferrotensors(ft, name), options.steps)
         results[name] = row
         medians = {k: statistics.median(v) for k, v in row.items() if isinstance(v, list)}
         shown = ", ".join(f"{k} {v:.3f} ms" for k, v in medians.items())
