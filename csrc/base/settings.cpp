@@ -46,9 +46,10 @@ std::string print(int v) {
 void check(const Settings& s) {
   if (!s.limits.empty() && s.limits != "default")
     raise(ErrorKind::value, "WGTENSOR_LIMITS='" + s.limits + "': expected 'default' or nothing");
-  if (!s.kernels.empty() && s.kernels != "gpu" && s.kernels != "software")
-    raise(ErrorKind::value,
-          "WGTENSOR_KERNELS='" + s.kernels + "': expected 'gpu', 'software' or nothing");
+  if (!s.kernels.empty() && s.kernels != "gpu" && s.kernels != "software" &&
+      !s.kernels.starts_with("matmul:"))
+    raise(ErrorKind::value, "WGTENSOR_KERNELS='" + s.kernels +
+                                "': expected 'gpu', 'software', 'matmul:NAME' or nothing");
   constexpr const char* levels[] = {"off", "error", "warning", "info", "debug", "trace"};
   if (std::find(std::begin(levels), std::end(levels), s.log) == std::end(levels))
     raise(ErrorKind::value,
