@@ -119,3 +119,15 @@ def test_embedding(rng: np.random.Generator) -> None:
         F.embedding(ids, w[0])
     with pytest.raises(IndexError, match="index 20 is out of bounds for axis 0 with size 20"):
         F.embedding(tensor([20]), tensor(w)).numpy()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
+def test_negative_elements_count_from_no_end(dtype: str) -> None:
+    if not device_has(dtype):
+        pytest.skip("no 64 bits")
+    x = tensor(np.array([-1, 0, 2], dtype))
+    for weights in (None, tensor(np.ones(3, "float32"))):
+        counts = wt.bincount(x, weights, length=3)
+        with pytest.raises(IndexError, match=r"\[bincount\] index"):
+            counts.numpy()
+        assert counts.tolist() == [1, 0, 1]

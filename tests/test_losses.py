@@ -328,3 +328,16 @@ def test_cross_entropy_of_saturated_probabilities() -> None:
     np.testing.assert_allclose(p.grad.numpy(), [0, 0, -1 / 6], atol=1e-6)
     loss = F.binary_cross_entropy(wt.asarray([0.0, 1.0]), wt.asarray([1.0, 0.0]), reduction="none")
     assert loss.tolist() == [100, 100]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_classes_that_32_bits_do_not_hold(dtype: str) -> None:
+    if not device_has(dtype):
+        pytest.skip("no 64 bits")
+    x = wt.asarray(np.array([[0.0, 5.0, 1.0]], "float32"))
+    wrong = [2**32 + 1, 2**32, 2**63 - 1] + ([-(2**32), -(2**63)] if dtype == "int64" else [2**63])
+    for c in wrong:
+        target = wt.asarray(np.array([c], dtype))
+        for loss in (F.cross_entropy, F.nll_loss, F.multi_margin_loss):
+            with pytest.raises(IndexError, match="out of bounds for axis 1 with size 3"):
+                loss(x, target).item()

@@ -397,9 +397,10 @@ def test_arrays_that_do_not_fit() -> None:
         (np.array([2**32]), "uint32"),
         (np.array([2**31], np.uint32), "int32"),
         (np.array([3e9]), "int32"),
-        (np.array([np.nan], np.float32), "int32"),
     ]:
         with pytest.raises(OverflowError, match="do not fit"):
             wt.asarray(array, dtype=dtype)
+    with pytest.raises(ValueError, match="nan cannot become int32"):
+        wt.asarray(np.array([np.nan], np.float32), dtype="int32")
     assert wt.asarray(np.array([2**31 - 1, -(2**31)]), dtype="int32").tolist()[0] == 2**31 - 1
     assert wt.asarray(np.zeros(0), dtype="int32").shape == (0,)

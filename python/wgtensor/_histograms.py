@@ -36,9 +36,9 @@ def bincount(
     in their dtype.
 
     As long as the largest element needs, and `minlength` at least: the largest and the smallest
-    are read back. With `length` nothing is: elements beyond raise IndexError with the next read.
-    Sums are the same bits every time. Raises ValueError for negative elements, ShapeError,
-    DTypeError.
+    are read back, and negative ones raise ValueError. With `length` nothing is read: negative
+    elements and those beyond raise IndexError with the next read. Sums are the same bits every
+    time. Raises ShapeError, DTypeError.
     """
     t = as_tensor("bincount", x)
     if t.ndim != 1:
@@ -55,7 +55,12 @@ def bincount(
     least = as_int("bincount", "minlength", minlength)
     if least < 0:
         raise ValueError(f"[bincount] minlength must not be negative, not {least}")
-    n = _length_of(t, least) if length is None else as_int("bincount", "length", length)
+    if length is None:
+        return _counts(t, _length_of(t, least), w)
+    n = as_int("bincount", "length", length)
+    if t.dtype.kind == "i":  # negative ones count from no end
+        t = astype(t, "int32") if t.dtype.itemsize < 4 else t
+        t = _select(t < 0, n, t)
     return _counts(t, n, w)
 
 
