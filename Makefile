@@ -47,14 +47,14 @@ test-python: setup
 # Drivers and wgpu-native are not ours to search for leaks: tests/cpp/objects_test.cpp counts.
 sanitize: setup
 	for kind in address,undefined thread; do \
-	  $(CMAKE) -S . -B build/$$kind -DWGTENSOR_SANITIZE=$$kind -DWGTENSOR_BUILD_PYTHON=OFF \
+	  $(CMAKE) -S . -B build/$${kind%,*} -DWGTENSOR_SANITIZE=$$kind -DWGTENSOR_BUILD_PYTHON=OFF \
 	    -DWGTENSOR_BUILD_TESTS=ON -DPython_EXECUTABLE=$(abspath $(PY)) >/dev/null || exit 1; \
 	done
-	$(CMAKE) --build build/address,undefined --target wgt_tests wgt_fuzz -j $(JOBS)
+	$(CMAKE) --build build/address --target wgt_tests wgt_fuzz -j $(JOBS)
 	$(CMAKE) --build build/thread --target wgt_stress -j $(JOBS)
-	ASAN_OPTIONS=detect_leaks=0 build/address,undefined/tests/cpp/wgt_fuzz 10
+	ASAN_OPTIONS=detect_leaks=0 build/address/tests/cpp/wgt_fuzz 10
 	ASAN_OPTIONS=detect_leaks=0:use_sigaltstack=0 UBSAN_OPTIONS=print_stacktrace=1 $(TEST_ENV) \
-	  $(INJECT) build/address,undefined/tests/cpp/wgt_tests
+	  $(INJECT) build/address/tests/cpp/wgt_tests
 	TSAN_OPTIONS=second_deadlock_stack=1 $(TEST_ENV) build/thread/tests/cpp/wgt_stress 30
 
 lint: setup-dev
