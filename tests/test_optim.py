@@ -279,7 +279,8 @@ def test_a_training_step_of_a_perceptron() -> None:
         return [loss]
 
     counts = [dispatches(step) for _ in range(4)]
-    assert counts[-1] <= 10
+    few = wt.default_device().limits["max_storage_buffers"] <= 8  # fewer updates to a kernel
+    assert counts[-1] <= (12 if few else 10)
     assert counts[-1] == counts[-2]
 
 

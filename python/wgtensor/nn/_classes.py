@@ -47,13 +47,19 @@ def _target(
     op: str, x: Tensor, axis: int, target: ArrayLike, ignore_index: int | None = None
 ) -> Tensor:
     """A target as a tensor. Classes that are host data are checked here, a tensor's in kernels."""
-    y = as_tensor(op, target, x.device)
-    if not isinstance(target, Tensor) and y.dtype.kind in "iu":
+    if isinstance(target, Tensor):
+        return target
+    try:
         a = np.asarray(target)
+    except ValueError:  # ragged: as_tensor says so in the library's words
+        return as_tensor(op, target, x.device)
+    if a.dtype.kind in "iu":
         wrong = a[((a < 0) | (a >= x.shape[axis])) & (a != ignore_index)]
         if wrong.size:
             raise IndexError(f"[{op}] class {wrong[0]} is not one of {x.shape[axis]}")
-    return y
+        if ignore_index is None or abs(ignore_index) < 1 << 31:
+            target = a.astype(np.int32)  # which every adapter has
+    return as_tensor(op, target, x.device)
 
 
 def _along(values: Tensor, ndim: int, axis: int) -> Tensor:
