@@ -15,7 +15,7 @@ int64_t product_pieces(const rt::Device& device, DType dtype, const Dims& shape,
   constexpr double kDispatch = 1.8e6, kMove = 38;
   constexpr int64_t kMostPieces = 32, kShortest = 128;
   const kernels::MatmulTarget target = matmul_target(device);
-  if (target.software) return 1;
+  if (target.software || k < 2 * kShortest) return 1;
   const int64_t m = shape[shape.size() - 2], n = shape.back(), matrices = numel(shape) / (m * n);
   int64_t best = 1;
   double least = 0;

@@ -69,9 +69,16 @@ constexpr Variant kVariants[] = {
 };
 constexpr int kCount = static_cast<int>(std::size(kVariants));
 
-int index_of(std::string_view name) {
-  const int v = matmul_variant_named(name);
-  if (v < 0) internal_error("no matmul variant " + std::string(name));
+constexpr int find(std::string_view name) {
+  for (int i = 0; i < kCount; ++i)
+    if (name == kVariants[i].name) return i;
+  return -1;
+}
+
+/// A name that stands in this file: looked up by the compiler, which refuses one that is not there.
+consteval int index_of(std::string_view name) {
+  const int v = find(name);
+  if (v < 0) throw "no such variant";
   return v;
 }
 
@@ -91,10 +98,13 @@ bool fits(const rt::Limits& limits, const Variant& v, DType t) {
 /// variant, once `full` tiles share it; `alone` is a single tile's part of that rate. Fitted to an
 /// NVIDIA H100 (benches/EXPERIMENTS.md), where ratios matter more than numbers.
 struct Candidate {
-  const char *name, *looped;  // with a short epilogue, with a long one
+  int flat, looped;  // variants with a short epilogue, with a long one
   double rate;
   int full;
   double alone;
+
+  consteval Candidate(const char* flat_name, const char* looped_name, double r, int f, double a)
+      : flat(index_of(flat_name)), looped(index_of(looped_name)), rate(r), full(f), alone(a) {}
 };
 constexpr Candidate kGpuPlain[] = {{"128x128x16_8x16_b", "128x128x16_8x16_be", 1.00, 2, 0.53},
                                    {"128x64x16_8x8", "128x64x16_8x8_e", 0.97, 3, 0.70},
@@ -129,7 +139,7 @@ struct Best {
 Best best_of(const MatmulTarget& target, const MatmulProblem& p) {
   Best best;
   auto consider = [&](const Candidate& c) {
-    const int variant = index_of(p.long_epilogue ? c.looped : c.name);
+    const int variant = p.long_epilogue ? c.looped : c.flat;
     const Variant& v = kVariants[variant];
     if (!fits(target.limits, v, p.dtype)) return;
     const double time = cost(c, v, target.units, p);
@@ -146,16 +156,16 @@ int choose_software(const rt::Limits& limits, const MatmulProblem& p) {
   if (std::min(p.m, p.n) <= 16 && p.k <= 50000) return index_of("cpu_16x16x32_8x8_s4");
   // llvmpipe ends every loop of an invocation after 65,535 turns in all: long ones take a variant
   // whose steps along k are flat.
-  auto either = [&](const char* first, const char* second) {
-    const int v = index_of(first);
-    return fits(limits, kVariants[v], p.dtype) ? v : index_of(second);
+  auto either = [&](int first, int second) {
+    return fits(limits, kVariants[first], p.dtype) ? first : second;
   };
-  if (p.k > 50000) return either("64x64x16_8x8_e", "32x32x16_4x4_s2");
+  if (p.k > 50000) return either(index_of("64x64x16_8x8_e"), index_of("32x32x16_4x4_s2"));
   // The big tile takes 0.7 s to compile, the middle one 0.2 s: small work does not earn it back.
   const double work = static_cast<double>(p.batch) * static_cast<double>(p.m) *
                       static_cast<double>(p.n) * static_cast<double>(p.k);
   const bool big = std::min(p.m, p.n) > 64 && work >= 32e6;
-  return either(big ? "cpu_128x128x16_16x16" : "cpu_64x64x16_8x8", "cpu_64x64x16_8x8");
+  constexpr int kMiddle = index_of("cpu_64x64x16_8x8");
+  return either(big ? index_of("cpu_128x128x16_16x16") : kMiddle, kMiddle);
 }
 
 struct Index {
@@ -261,9 +271,7 @@ double matmul_cost(const MatmulTarget& target, const MatmulProblem& problem) {
 }
 
 int matmul_variant_named(std::string_view name) {
-  for (int i = 0; i < kCount; ++i)
-    if (name == kVariants[i].name) return i;
-  return -1;
+  return find(name);
 }
 
 int matmul_variant_count() {

@@ -46,6 +46,7 @@ struct Core {
   WGPUDevice device = nullptr;
   WGPUQueue queue = nullptr;
   AdapterInfo adapter;
+  int units = 0;  // compute_units(adapter)
   DeviceOptions options;
   Limits limits;
   Features features;

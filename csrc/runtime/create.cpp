@@ -106,6 +106,7 @@ std::unique_ptr<Device> Device::create(const AdapterInfo& adapter, const DeviceO
   device->impl_ = std::make_unique<Impl>(device.get());
   Core& core = device->impl_->core;
   core.adapter = adapter;
+  core.units = rt::compute_units(adapter);
   core.options = options;
   open(core);
   device->impl_->pool.set_limit(options.memory_limit);

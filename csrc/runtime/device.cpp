@@ -56,7 +56,7 @@ bool Device::is_software() const {
   return impl_->core.adapter.type == "cpu";
 }
 int Device::compute_units() const {
-  return rt::compute_units(impl_->core.adapter);
+  return impl_->core.units;
 }
 bool Device::software_kernels() const {
   const std::string& kernels = options().kernels;
