@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor
-from wgtensor._core import Tensor
+from wgtensor._core import Parameter, Tensor
 from wgtensor._pad import pad
 from wgtensor.nn import init
 from wgtensor.nn._convolution import conv1d, conv2d, conv3d
@@ -25,11 +25,42 @@ _PADDING_MODES = {
 }
 
 
-class _Convolution(Module):
-    """padding_mode: what surrounds the input: zeros, reflect, replicate or circular."""
+class Channels(Module):
+    """What convolutions and transposed ones share: channels in groups, a weight and a bias."""
 
     function: Callable[..., Tensor]
     dimensions: int
+    weight: Parameter
+    bias: Parameter | None
+
+    def _set_channels(self, inside: int, outside: int, groups: int, kernel_size: Sizes) -> None:
+        """Raises ValueError."""
+        name = type(self).__name__
+        if groups < 1 or inside % groups or outside % groups:
+            raise ValueError(
+                f"[{name}] groups={groups} do not divide {inside} and {outside} channels"
+            )
+        self.in_channels, self.out_channels, self.groups = inside, outside, groups
+        self.kernel_size = sizes_of(name, "kernel_size", kernel_size, self.dimensions, 1)
+
+    def _add_parameters(self, first: int, second: int, bias: bool, dtype: Any, device: Any) -> None:
+        """A weight of the shape (first, second, kernel)."""
+        self.weight = new_parameter((first, second, *self.kernel_size), dtype, device)
+        self.register_parameter(
+            "bias", new_parameter((self.out_channels,), dtype, device) if bias else None
+        )
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws the initial values anew, uniform within 1 / sqrt(the weight's second dimension
+        times the kernel's size)."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            uniform_by_fan(self.bias, init.fans("reset_parameters", self.weight)[0])
+
+
+class _Convolution(Channels):
+    """padding_mode: what surrounds the input: zeros, reflect, replicate or circular."""
 
     def __init__(
         self,
@@ -46,31 +77,15 @@ class _Convolution(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        name = type(self).__name__
         if padding_mode not in _PADDING_MODES:
             raise ValueError(
-                f"[{name}] padding_mode is one of {', '.join(_PADDING_MODES)}, not {padding_mode!r}"
+                f"[{type(self).__name__}] padding_mode is one of {', '.join(_PADDING_MODES)}, "
+                f"not {padding_mode!r}"
             )
         self.padding_mode = padding_mode
-        if groups < 1 or in_channels % groups or out_channels % groups:
-            raise ValueError(
-                f"[{name}] groups={groups} do not divide {in_channels} and {out_channels} channels"
-            )
-        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size = sizes_of(name, "kernel_size", kernel_size, self.dimensions, 1)
+        self._set_channels(in_channels, out_channels, groups, kernel_size)
         self.stride, self.padding, self.dilation = stride, padding, dilation
-        shape = (out_channels, in_channels // groups, *self.kernel_size)
-        self.weight = new_parameter(shape, dtype, device)
-        self.register_parameter(
-            "bias", new_parameter((out_channels,), dtype, device) if bias else None
-        )
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draws the initial values anew, uniform within 1 / sqrt(inputs of an output)."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            uniform_by_fan(self.bias, init.fans("reset_parameters", self.weight)[0])
+        self._add_parameters(out_channels, in_channels // groups, bias, dtype, device)
 
     def forward(self, input: ArrayLike) -> Tensor:
         padding = self.padding

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,10 +11,8 @@ from wgtensor._core import ShapeError, Tensor
 from wgtensor._manipulation import as_int, as_tensors, flip
 from wgtensor._naming import public
 from wgtensor._pad import pad
-from wgtensor.nn import init
+from wgtensor.nn._conv_modules import Channels
 from wgtensor.nn._convolution import conv1d, conv2d, conv3d
-from wgtensor.nn._linear import new_parameter, uniform_by_fan
-from wgtensor.nn._module import Module
 from wgtensor.nn._windows import Sizes, check_batch, sizes_of, spans_of
 
 _PLAIN: dict[int, Callable[..., Tensor]] = {1: conv1d, 2: conv2d, 3: conv3d}
@@ -130,10 +127,7 @@ def _turned(w: Tensor, n: int, groups: int) -> Tensor:
     return w.reshape((groups * outside, inside, *w.shape[3:]))
 
 
-class _ConvTranspose(Module):
-    function: Callable[..., Tensor]
-    dimensions: int
-
+class _ConvTranspose(Channels):
     def __init__(
         self,
         in_channels: int,
@@ -150,28 +144,12 @@ class _ConvTranspose(Module):
     ) -> None:
         super().__init__()
         name, n = type(self).__name__, self.dimensions
-        if groups < 1 or in_channels % groups or out_channels % groups:
-            raise ValueError(
-                f"[{name}] groups={groups} do not divide {in_channels} and {out_channels} channels"
-            )
-        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size = sizes_of(name, "kernel_size", kernel_size, n, 1)
+        self._set_channels(in_channels, out_channels, groups, kernel_size)
         self.stride = sizes_of(name, "stride", stride, n, 1)
         self.padding = sizes_of(name, "padding", padding, n, 0)
         self.output_padding = sizes_of(name, "output_padding", output_padding, n, 0)
         self.dilation = sizes_of(name, "dilation", dilation, n, 1)
-        shape = (in_channels, out_channels // groups, *self.kernel_size)
-        self.weight = new_parameter(shape, dtype, device)
-        self.register_parameter(
-            "bias", new_parameter((out_channels,), dtype, device) if bias else None
-        )
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draws the initial values anew, uniform within 1 / sqrt(O / groups * kernel)."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            uniform_by_fan(self.bias, init.fans("reset_parameters", self.weight)[0])
+        self._add_parameters(in_channels, out_channels // groups, bias, dtype, device)
 
     def forward(self, input: ArrayLike, output_size: Any = None) -> Tensor:
         """output_size: the result's last dimensions, which choose output_padding."""
