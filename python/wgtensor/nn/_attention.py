@@ -215,7 +215,66 @@ def activation_of(op: str, activation: str | Callable[..., Tensor]) -> Callable[
     return _ACTIVATIONS[activation]
 
 
-class TransformerEncoderLayer(Module):
+class TransformerLayer(Module):
+    """Attentions and two linear maps, each around a residual and a LayerNorm."""
+
+    def __init__(
+        self,
+        attentions: tuple[str, ...],
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int,
+        dropout: float,
+        activation: str | Callable[..., Tensor],
+        layer_norm_eps: float,
+        batch_first: bool,
+        norm_first: bool,
+        bias: bool,
+        device: DeviceLike,
+        dtype: Any,
+    ) -> None:
+        super().__init__()
+        at = {"device": device, "dtype": dtype}
+        self.activation = activation_of(type(self).__name__, activation)
+        self.norm_first = norm_first
+        for name in attentions:
+            made = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **at)
+            self.register_module(name, made)
+        self.linear1 = Linear(d_model, dim_feedforward, bias, **at)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, **at)
+        parts = range(1, len(attentions) + 2)
+        for i in parts:
+            self.register_module(f"norm{i}", LayerNorm(d_model, layer_norm_eps, bias=bias, **at))
+        for i in parts:
+            self.register_module(f"dropout{i}", Dropout(dropout))
+
+    def _maps(self, x: Tensor) -> Any:
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+
+    def _residuals(self, x: Tensor, *parts: Callable[[Tensor], Any]) -> Tensor:
+        for i, part in enumerate(parts, 1):
+            norm = getattr(self, f"norm{i}")
+            x = x + part(norm(x)) if self.norm_first else norm(x + part(x))
+        return x
+
+
+class LayerChain(Module):
+    """num_layers copies of a layer in a chain, and a norm behind them."""
+
+    def __init__(self, layer: Module, num_layers: int, norm: Module | None) -> None:
+        super().__init__()
+        self.layers = ModuleList(copy.deepcopy(layer) for _ in range(num_layers))
+        self.num_layers = num_layers
+        self.norm = norm
+
+    def _chain(self, x: Tensor, *arguments: Any) -> Tensor:
+        for layer in self.layers:
+            x = layer(x, *arguments)
+        return x if self.norm is None else self.norm(x)
+
+
+class TransformerEncoderLayer(TransformerLayer):
     """Self-attention and two linear maps, each around a residual and a LayerNorm.
 
     norm_first: norms before the two parts instead of behind the sums (Xiong et al. 2020).
@@ -235,20 +294,10 @@ class TransformerEncoderLayer(Module):
         device: DeviceLike = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__()
-        at = {"device": device, "dtype": dtype}
-        self.activation = activation_of("TransformerEncoderLayer", activation)
-        self.norm_first = norm_first
-        self.self_attn = MultiheadAttention(
-            d_model, nhead, dropout, bias, batch_first=batch_first, **at
-        )
-        self.linear1 = Linear(d_model, dim_feedforward, bias, **at)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, **at)
-        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, **at)
-        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, **at)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
+        super().__init__(
+            ("self_attn",), d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps,
+            batch_first, norm_first, bias, device, dtype,
+        )  # fmt: skip
 
     def forward(
         self,
@@ -257,31 +306,18 @@ class TransformerEncoderLayer(Module):
         src_key_padding_mask: ArrayLike | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        def attend(x: Tensor) -> Tensor:
-            y, _ = self.self_attn(
-                x, x, x, src_key_padding_mask, False, src_mask, is_causal=is_causal
-            )
-            return self.dropout1(y)  # type: ignore[no-any-return]
+        def attend(x: Tensor) -> Any:
+            own = (x, x, x, src_key_padding_mask, False, src_mask)
+            return self.dropout1(self.self_attn(*own, is_causal=is_causal)[0])
 
-        def feed(x: Tensor) -> Tensor:
-            y = self.linear2(self.dropout(self.activation(self.linear1(x))))
-            return self.dropout2(y)  # type: ignore[no-any-return]
-
-        if self.norm_first:
-            x = src + attend(self.norm1(src))
-            return x + feed(self.norm2(x))
-        x = self.norm1(src + attend(src))
-        return self.norm2(x + feed(x))  # type: ignore[no-any-return]
+        return self._residuals(src, attend, lambda x: self.dropout2(self._maps(x)))
 
 
-class TransformerEncoder(Module):
+class TransformerEncoder(LayerChain):
     """num_layers copies of a layer in a chain, and a norm behind them."""
 
     def __init__(self, encoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
-        super().__init__()
-        self.layers = ModuleList(copy.deepcopy(encoder_layer) for _ in range(num_layers))
-        self.num_layers = num_layers
-        self.norm = norm
+        super().__init__(encoder_layer, num_layers, norm)
 
     def forward(
         self,
@@ -290,6 +326,4 @@ class TransformerEncoder(Module):
         src_key_padding_mask: ArrayLike | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        for layer in self.layers:
-            src = layer(src, mask, src_key_padding_mask, is_causal)
-        return src if self.norm is None else self.norm(src)
+        return self._chain(src, mask, src_key_padding_mask, is_causal)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -15,19 +14,16 @@ from wgtensor._generated import where
 from wgtensor._grids import tri
 from wgtensor.nn import init
 from wgtensor.nn._attention import (
-    MultiheadAttention,
+    LayerChain,
     TransformerEncoder,
     TransformerEncoderLayer,
-    activation_of,
+    TransformerLayer,
 )
-from wgtensor.nn._containers import ModuleList
-from wgtensor.nn._dropout import Dropout
-from wgtensor.nn._linear import Linear
 from wgtensor.nn._module import Module
 from wgtensor.nn._normalization import LayerNorm
 
 
-class TransformerDecoderLayer(Module):
+class TransformerDecoderLayer(TransformerLayer):
     """Self-attention, attention to an encoder's result, two linear maps; each around a residual and
     a LayerNorm (Vaswani et al. 2017).
 
@@ -48,20 +44,10 @@ class TransformerDecoderLayer(Module):
         device: DeviceLike = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__()
-        at = {"device": device, "dtype": dtype}
-        self.activation = activation_of("TransformerDecoderLayer", activation)
-        self.norm_first = norm_first
-        heads = (d_model, nhead, dropout, bias)
-        self.self_attn = MultiheadAttention(*heads, batch_first=batch_first, **at)
-        self.multihead_attn = MultiheadAttention(*heads, batch_first=batch_first, **at)
-        self.linear1 = Linear(d_model, dim_feedforward, bias, **at)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, **at)
-        for i in (1, 2, 3):
-            self.register_module(f"norm{i}", LayerNorm(d_model, layer_norm_eps, bias=bias, **at))
-        for i in (1, 2, 3):
-            self.register_module(f"dropout{i}", Dropout(dropout))
+        super().__init__(
+            ("self_attn", "multihead_attn"), d_model, nhead, dim_feedforward, dropout, activation,
+            layer_norm_eps, batch_first, norm_first, bias, device, dtype,
+        )  # fmt: skip
 
     def forward(
         self,
@@ -84,23 +70,14 @@ class TransformerDecoderLayer(Module):
             other = (x, memory, memory, memory_key_padding_mask, False, memory_mask)
             return self.dropout2(self.multihead_attn(*other, is_causal=memory_is_causal)[0])
 
-        def feed(x: Tensor) -> Any:
-            return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
-
-        x = tgt
-        for part, norm in ((see, self.norm1), (look, self.norm2), (feed, self.norm3)):
-            x = x + part(norm(x)) if self.norm_first else norm(x + part(x))
-        return x
+        return self._residuals(tgt, see, look, lambda x: self.dropout3(self._maps(x)))
 
 
-class TransformerDecoder(Module):
+class TransformerDecoder(LayerChain):
     """num_layers copies of a layer in a chain, and a norm behind them."""
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
-        super().__init__()
-        self.layers = ModuleList(copy.deepcopy(decoder_layer) for _ in range(num_layers))
-        self.num_layers = num_layers
-        self.norm = norm
+        super().__init__(decoder_layer, num_layers, norm)
 
     def forward(
         self,
@@ -114,9 +91,7 @@ class TransformerDecoder(Module):
         memory_is_causal: bool = False,
     ) -> Tensor:
         masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
-        for layer in self.layers:
-            tgt = layer(tgt, memory, *masks, tgt_is_causal, memory_is_causal)
-        return tgt if self.norm is None else self.norm(tgt)
+        return self._chain(tgt, memory, *masks, tgt_is_causal, memory_is_causal)
 
 
 class Transformer(Module):
