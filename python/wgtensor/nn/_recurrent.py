@@ -236,22 +236,26 @@ class RNN(_Recurrent):
         return self._nonlinear(self.nonlinearity)
 
 
-class LSTM(_Recurrent):
-    """Long short-term memory over time; its states are (h, c)."""
-
+class _LSTMUnit:
     gates, states = 4, 2
 
     def _step(self) -> Step:
         return _lstm
 
 
-class GRU(_Recurrent):
-    """Gated recurrent units over time."""
-
+class _GRUUnit:
     gates = 3
 
     def _step(self) -> Step:
         return _gru
+
+
+class LSTM(_LSTMUnit, _Recurrent):
+    """Long short-term memory over time; its states are (h, c)."""
+
+
+class GRU(_GRUUnit, _Recurrent):
+    """Gated recurrent units over time."""
 
 
 class _Cell(_Weights):
@@ -296,19 +300,9 @@ class RNNCell(_Cell):
         return _rnn_tanh
 
 
-class LSTMCell(_Cell):
+class LSTMCell(_LSTMUnit, _Cell):
     """One step of LSTM."""
 
-    gates, states = 4, 2
 
-    def _step(self) -> Step:
-        return _lstm
-
-
-class GRUCell(_Cell):
+class GRUCell(_GRUUnit, _Cell):
     """One step of GRU."""
-
-    gates = 3
-
-    def _step(self) -> Step:
-        return _gru
