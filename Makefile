@@ -55,7 +55,7 @@ sanitize: setup
 	ASAN_OPTIONS=detect_leaks=0 build/address/tests/cpp/wgt_fuzz 10
 	ASAN_OPTIONS=detect_leaks=0:use_sigaltstack=0 UBSAN_OPTIONS=print_stacktrace=1 $(TEST_ENV) \
 	  $(INJECT) build/address/tests/cpp/wgt_tests
-	TSAN_OPTIONS=second_deadlock_stack=1 $(TEST_ENV) build/thread/tests/cpp/wgt_stress 30
+	TSAN_OPTIONS=second_deadlock_stack=1:suppressions=tests/cpp/thread_sanitizer.supp $(TEST_ENV) build/thread/tests/cpp/wgt_stress 30
 
 lint: setup-dev
 	$(PY) -m ruff check .
