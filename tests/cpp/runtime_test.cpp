@@ -1,88 +1,16 @@
-// The runtime by itself: memory, stream, kernels, errors, loss and recovery.
+// The runtime by itself: adapters, memory, stream, limits.
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstring>
+#include <memory>
 #include <numeric>
 #include <string>
-#include <thread>
 #include <vector>
 
-#ifndef _WIN32
-#include <sys/wait.h>
-#include <unistd.h>
-#endif
+#include "runtime_helpers.h"
 
-#include "base/settings.h"
-#include "runtime/device.h"
-
-using namespace wgt;
-using namespace wgt::rt;
-
-namespace {
-
-std::unique_ptr<Device> make(bool default_limits = false, bool debug = false) {
-  return Device::create(choose_adapter(""), DeviceOptions{default_limits, debug});
-}
-
-Device& shared() {
-  static Device* device = make().release();  // leaked: no GPU work at exit
-  return *device;
-}
-
-template <class T>
-std::vector<T> read(Device& device, Buffer& b, size_t n, uint64_t offset = 0) {
-  Lock lock(device.mutex());
-  ReadbackRef r = device.read_begin(b, offset, n * sizeof(T));
-  device.read_wait(*r, lock);
-  std::vector<T> out(n);
-  std::memcpy(out.data(), r->data, n * sizeof(T));
-  return out;
-}
-
-/// a[i] += p.value for i < p.n, in place.
-KernelDesc add_kernel(const Device& device, const std::string& label = "add") {
-  KernelDesc d;
-  d.label = label;
-  d.bindings = {Access::read_write};
-  d.param_bytes = 8;
-  d.immediates = device.use_immediates(8);
-  std::string params =
-      d.immediates ? "var<immediate> p: P;" : "@group(0) @binding(1) var<uniform> p: P;";
-  d.source = "// " + label + "\nstruct P { n: u32, value: f32 }\n" + params + R"(
-@group(0) @binding(0) var<storage, read_write> a: array<f32>;
-@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
-  if (id.x < p.n) { a[id.x] = a[id.x] + p.value; }
-}
-)";
-  return d;
-}
-
-struct AddParams {
-  uint32_t n;
-  float value;
-};
-
-void add(Device& device, Kernel& kernel, Buffer& b, uint32_t n, float value) {
-  AddParams p{n, value};
-  Buffer* buffers[] = {&b};
-  device.dispatch(kernel, buffers, &p, (n + 63) / 64, 1, 1);
-}
-
-template <class F>
-Error error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e;
-  }
-  FAIL("no error was raised");
-  return Error(ErrorKind::generic, "");
-}
-
-}  // namespace
+using namespace runtime_test;
 
 TEST_CASE("uploads of odd sizes come back") {
   Device& device = shared();
@@ -115,45 +43,6 @@ TEST_CASE("a chain of 10,000 dispatches") {
       for (int i = 0; i < 10000; ++i) add(*device, *k, *b, 64, static_cast<float>(i % 3));
     }
     CHECK(read<float>(*device, *b, 64) == std::vector<float>(64, 9999.0f));
-  }
-}
-
-TEST_CASE("parameters stay right across kernels, passes and submissions") {
-  for (bool default_limits : {false, true}) {
-    std::unique_ptr<Device> device = make(default_limits);
-    float expected = 0;
-    BufferRef b;
-    {
-      Lock lock(device->mutex());
-      b = device->allocate(256);
-      std::vector<float> zeros(64, 0);
-      device->upload(*b, 0, zeros.data(), 256);
-      KernelRef first = device->kernel(add_kernel(*device, "first"));
-      KernelRef second = device->kernel(add_kernel(*device, "second"));
-      KernelDesc plain;  // without parameters
-      plain.label = "plain";
-      plain.bindings = {Access::read_write};
-      plain.source = R"(@group(0) @binding(0) var<storage, read_write> a: array<f32>;
-@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
-  a[id.x] = a[id.x] + 0.25;
-})";
-      KernelRef third = device->kernel(plain);
-      for (int i = 0; i < 500; ++i) {
-        int turn = i * 7 % 11;
-        float value = turn < 8 ? 1 : static_cast<float>(turn);  // mostly as before
-        if (i % 9 == 4) {
-          Buffer* buffers[] = {b.get()};
-          device->dispatch(*third, buffers, nullptr, 1, 1, 1);
-          value = 0.25;
-        } else {
-          add(*device, i % 5 == 3 ? *second : *first, *b, 64, value);
-        }
-        expected += value;
-        if (i % 23 == 22) device->submit();
-        if (i % 31 == 30) device->upload(*b, 0, zeros.data(), 4);  // ends the pass
-      }
-    }
-    CHECK(read<float>(*device, *b, 1, 4 * 63)[0] == expected);
   }
 }
 
@@ -236,170 +125,6 @@ TEST_CASE("an upload above the staging budget") {
   CHECK(std::memcmp(r->data, data.data(), n) == 0);
 }
 
-TEST_CASE("evicted pipelines are compiled again") {
-  std::unique_ptr<Device> device = make();
-  BufferRef b;
-  {
-    Lock lock(device->mutex());
-    device->set_pipeline_capacity(3);
-    b = device->allocate(256);
-    std::vector<float> zero(64);
-    device->upload(*b, 0, zero.data(), 256);
-    std::vector<KernelRef> kernels;
-    for (int i = 0; i < 8; ++i)
-      kernels.push_back(device->kernel(add_kernel(*device, "add" + std::to_string(i))));
-    for (int round = 0; round < 3; ++round)
-      for (auto& k : kernels) add(*device, *k, *b, 64, 1.0f);
-    CHECK(device->stats().live_pipelines == 3);
-    CHECK(device->stats().pipelines == 24);
-    CHECK(device->kernel(add_kernel(*device, "add2")) == kernels[2]);
-  }
-  CHECK(read<float>(*device, *b, 64) == std::vector<float>(64, 24.0f));
-}
-
-TEST_CASE("bind groups go with their buffers") {
-  std::unique_ptr<Device> device = make();
-  Lock lock(device->mutex());
-  KernelRef k = device->kernel(add_kernel(*device));
-  {
-    std::vector<BufferRef> keep;
-    for (int i = 0; i < 5000; ++i) {  // more than the cache holds
-      keep.push_back(device->allocate(256));
-      add(*device, *k, *keep.back(), 64, 1.0f);
-    }
-    for (auto& b : keep) add(*device, *k, *b, 64, 1.0f);
-  }
-  device->empty_cache();
-  CHECK(device->stats().live_bytes == 0);
-  device->synchronize(lock);
-}
-
-TEST_CASE("shader errors name the place") {
-  Device& device = shared();
-  Lock lock(device.mutex());
-  for (bool trusted : {true, false}) {
-    KernelDesc d;
-    d.label = "broken";
-    d.bindings = {Access::read_write};
-    d.trusted = trusted;
-    d.source =
-        "@group(0) @binding(0) var<storage, read_write> a: array<f32>;\n"
-        "@compute @workgroup_size(1) fn main() {\n"
-        "  a[0] = nonsense;\n"
-        "}\n";
-    KernelRef k = device.kernel(d);
-    Error e = error_of([&] { device.compile(*k); });
-    CHECK(e.kind == ErrorKind::shader);
-    CHECK(e.line == 3);
-    CHECK(e.column == 10);
-    CHECK(std::string(e.what()).find("broken") != std::string::npos);
-    CHECK(std::string(e.what()).find("nonsense") != std::string::npos);
-    // Where the layout disagrees the pipeline fails, not the module.
-    d.source =
-        "@group(0) @binding(5) var<storage, read_write> a: array<f32>;\n"
-        "@compute @workgroup_size(1) fn main() { a[0] = 1.0; }\n";
-    KernelRef wrong = device.kernel(d);
-    CHECK(error_of([&] { device.compile(*wrong); }).kind == ErrorKind::shader);
-  }
-}
-
-TEST_CASE("kernels compiled together: each is right, and one that is not spoils none") {
-  std::unique_ptr<Device> device = make();
-  Lock lock(device->mutex());
-  BufferRef b = device->allocate(4 * 12);
-  std::vector<KernelRef> kernels;
-  std::vector<Kernel*> together;
-  auto add = [&](const std::string& expression) {
-    KernelDesc d;
-    d.label = expression;
-    d.bindings = {Access::read_write};
-    d.source =
-        "@group(0) @binding(0) var<storage, read_write> a: array<u32>;\n"
-        "@compute @workgroup_size(1) fn main() { " +
-        expression + "; }\n";
-    kernels.push_back(device->kernel(d));
-    together.push_back(kernels.back().get());
-  };
-  for (int i = 0; i < 12; ++i)
-    add("a[" + std::to_string(i) + "] = " + std::to_string(i * i + 7) + "u");
-  SUBCASE("all compile") {
-    uint64_t before = device->stats().pipelines;
-    device->compile(together);
-    uint64_t made = device->stats().pipelines - before;
-    CHECK((made == 12 || std::thread::hardware_concurrency() < 2));
-  }
-  SUBCASE("one does not") {
-    add("a[0] = nonsense");
-    device->compile(together);
-    Error e = error_of([&] { device->compile(*kernels.back()); });
-    CHECK(e.kind == ErrorKind::shader);
-    CHECK(std::string(e.what()).find("nonsense") != std::string::npos);
-  }
-  for (int i = 0; i < 12; ++i) {
-    Buffer* buffers[] = {b.get()};
-    device->dispatch(*kernels[static_cast<size_t>(i)], buffers, nullptr, 1, 1, 1);
-  }
-  ReadbackRef r = device->read_begin(*b, 0, 4 * 12);
-  device->read_wait(*r, lock);
-  for (uint32_t i = 0; i < 12; ++i) {
-    uint32_t value = 0;
-    std::memcpy(&value, static_cast<const char*>(r->data) + 4 * i, 4);
-    CHECK(value == i * i + 7);
-  }
-}
-
-TEST_CASE("a deep nest in a user's source does not overflow the stack") {
-  Device& device = shared();
-  Lock lock(device.mutex());
-  std::string e = "a[0]";
-  for (int i = 0; i < 3000; ++i) e = "abs(" + e + ")";
-  KernelDesc d;
-  d.label = "deep";
-  d.bindings = {Access::read_write};
-  d.trusted = false;
-  d.source =
-      "@group(0) @binding(0) var<storage, read_write> a: array<f32>;\n"
-      "@compute @workgroup_size(1) fn main() { a[0] = " +
-      e + "; }\n";
-  KernelRef k = device.kernel(d);
-  try {
-    device.compile(*k);
-  } catch (const Error& error) {  // refused is fine too
-    CHECK(error.kind == ErrorKind::shader);
-  }
-}
-
-TEST_CASE("refused work is dropped, and the device goes on") {
-  std::unique_ptr<Device> device = make();
-  BufferRef b;
-  {
-    Lock lock(device->mutex());
-    KernelDesc d;
-    d.label = "conflict";
-    d.bindings = {Access::read, Access::read_write};
-    d.source =
-        "@group(0) @binding(0) var<storage, read> a: array<f32>;\n"
-        "@group(0) @binding(1) var<storage, read_write> b: array<f32>;\n"
-        "@compute @workgroup_size(1) fn main() { b[0] = a[0]; }\n";
-    KernelRef k = device->kernel(d);
-    b = device->allocate(256);
-    std::vector<float> ones(64, 1.0f);
-    device->upload(*b, 0, ones.data(), 256);
-    device->submit();
-    Buffer* same[] = {b.get(), b.get()};
-    device->dispatch(*k, same, nullptr, 1, 1, 1);
-    ReadbackRef r = device->read_begin(*b, 0, 256);
-    CHECK(error_of([&] { device->submit(); }).kind == ErrorKind::generic);
-    CHECK(error_of([&] { device->read_wait(*r, lock); }).kind == ErrorKind::generic);
-    KernelRef ok = device->kernel(add_kernel(*device));
-    add(*device, *ok, *b, 64, 1.0f);
-    device->dispatch(*ok, same, nullptr, 0, 1, 1);  // nothing to do
-    AddParams p{64, 1.0f};
-    CHECK_THROWS_AS(device->dispatch(*ok, same, &p, 1 << 20, 1, 1), Error);
-  }
-  CHECK(read<float>(*device, *b, 64) == std::vector<float>(64, 2.0f));
-}
-
 TEST_CASE("allocations that cannot succeed") {
   Device& device = shared();
   Lock lock(device.mutex());
@@ -442,23 +167,6 @@ TEST_CASE("default limits") {
   CHECK(!device->use_immediates(4));
 }
 
-TEST_CASE("parameters as uniforms, more than the arena holds at once") {
-  std::unique_ptr<Device> device = make(true);
-  int before = settings().submit_dispatches;
-  settings().submit_dispatches = 100000;
-  BufferRef b;
-  {
-    Lock lock(device->mutex());
-    b = device->allocate(256);
-    std::vector<float> zero(64);
-    device->upload(*b, 0, zero.data(), 256);
-    KernelRef k = device->kernel(add_kernel(*device));
-    for (int i = 0; i < 2000; ++i) add(*device, *k, *b, 64, static_cast<float>(i));
-  }
-  settings().submit_dispatches = before;
-  CHECK(read<float>(*device, *b, 64) == std::vector<float>(64, 1999.0f * 1000.0f));
-}
-
 TEST_CASE("choosing an adapter") {
   CHECK(!adapters().empty());
   CHECK(choose_adapter("").index == 0);
@@ -492,96 +200,6 @@ TEST_CASE("every adapter computes") {
       }
       CHECK(read<float>(*device, *b, 64) == std::vector<float>(64, 101.0f));
     }
-}
-
-TEST_CASE("a destroyed device raises, and its readbacks stay readable") {
-  std::unique_ptr<Device> device = make();
-  ReadbackRef kept;
-  BufferRef b;
-  const uint64_t n = 64 << 20;
-  {
-    Lock lock(device->mutex());
-    b = device->allocate(n);
-    std::vector<uint32_t> data(n / 4, 77);
-    device->upload(*b, 0, data.data(), n);
-    kept = device->read_begin(*b, 0, n);
-    device->read_wait(*kept, lock);
-  }
-  KernelRef k;
-  {
-    Lock lock(device->mutex());
-    k = device->kernel(add_kernel(*device));
-    add(*device, *k, *b, 64, 1.0f);
-  }
-  device->destroy();
-  CHECK(device->lost());
-  Lock lock(device->mutex());
-  CHECK(error_of([&] { device->check(); }).kind == ErrorKind::device_lost);
-  CHECK(error_of([&] { device->allocate(16); }).kind == ErrorKind::device_lost);
-  CHECK(error_of([&] { add(*device, *k, *b, 64, 1.0f); }).kind == ErrorKind::device_lost);
-  CHECK(error_of([&] { device->upload(*b, 0, "abcd", 4); }).kind == ErrorKind::device_lost);
-  CHECK(error_of([&] { device->read_begin(*b, 0, 4); }).kind == ErrorKind::device_lost);
-  CHECK(error_of([&] { device->submit(); }).kind == ErrorKind::device_lost);
-  CHECK(error_of([&] { device->synchronize(lock); }).kind == ErrorKind::device_lost);
-  CHECK(std::string(error_of([&] { device->check(); }).what()).find("request") !=
-        std::string::npos);
-  lock.unlock();
-  auto* got = static_cast<uint32_t*>(kept->data);
-  CHECK(got[0] == 77);
-  CHECK(got[n / 4 - 1] == 77);
-  b.reset();
-  device.reset();
-  CHECK(got[n / 8] == 77);
-  kept.reset();
-}
-
-TEST_CASE("destroyed under load from another thread, and replaced") {
-  for (int round = 0; round < 20; ++round) {
-    std::unique_ptr<Device> device = make();
-    std::thread destroyer([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(3 + round));
-      device->destroy();
-    });
-    Error e = error_of([&] {
-      for (;;) {
-        Lock lock(device->mutex());
-        BufferRef b = device->allocate(4096);
-        std::vector<float> zero(1024);
-        device->upload(*b, 0, zero.data(), 4096);
-        KernelRef k = device->kernel(add_kernel(*device));
-        for (int i = 0; i < 30; ++i) add(*device, *k, *b, 1024, 1.0f);
-        ReadbackRef r = device->read_begin(*b, 0, 4096);
-        device->read_wait(*r, lock);
-        CHECK(static_cast<float*>(r->data)[5] == 30.0f);
-      }
-    });
-    CHECK(e.kind == ErrorKind::device_lost);
-    destroyer.join();
-  }
-}
-
-TEST_CASE("several threads use one device") {
-  Device& device = shared();
-  std::vector<std::thread> threads;
-  std::atomic<int> wrong{0};
-  for (int t = 0; t < 4; ++t)
-    threads.emplace_back([&device, &wrong, t] {
-      for (int round = 0; round < 20; ++round) {
-        BufferRef b;
-        {
-          Lock lock(device.mutex());
-          b = device.allocate(1024);
-          std::vector<float> start(256, static_cast<float>(t));
-          device.upload(*b, 0, start.data(), 1024);
-          KernelRef k = device.kernel(add_kernel(device));
-          for (int i = 0; i < 10; ++i) add(device, *k, *b, 256, 1.0f);
-        }
-        if (read<float>(device, *b, 256) != std::vector<float>(256, static_cast<float>(t) + 10))
-          ++wrong;
-      }
-    });
-  for (std::thread& t : threads) t.join();
-  CHECK(wrong == 0);
 }
 
 TEST_CASE("log and version") {
@@ -622,29 +240,3 @@ TEST_CASE("parts of a buffer, and buffers above the binding limit") {
   CHECK(got[step / 2 + 64] == 0.0f);
   if (big) CHECK(read<float>(device, *big, 64) == std::vector<float>(64, 1.0f));
 }
-
-#ifndef _WIN32
-TEST_CASE("a forked child raises and does not hang") {
-  Device& device = shared();
-  {
-    Lock lock(device.mutex());
-    device.synchronize(lock);
-  }
-  pid_t child = fork();
-  if (child == 0) {
-    bool raised = forked();
-    try {
-      device.check();
-      raised = false;
-    } catch (const Error& e) {
-      raised = raised && e.kind == ErrorKind::device_lost &&
-               std::string(e.what()).find("spawn") != std::string::npos;
-    }
-    _exit(raised ? 0 : 1);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  CHECK(status == 0);
-  CHECK(!forked());
-}
-#endif
