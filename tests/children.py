@@ -36,3 +36,15 @@ def run_script(
         f"exit status {done.returncode}, not {status}\n{done.stdout}\n{done.stderr}"
     )
     return done.stdout
+
+
+def fresh(code: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Runs code in a new interpreter where warnings are errors; how it ended."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )

@@ -144,3 +144,14 @@ def grad_of(x: wt.Tensor) -> list[float]:
     assert x.grad is not None
     values: list[float] = x.grad.tolist()
     return values
+
+
+def counted(function: Any) -> tuple[Any, list[int]]:
+    """The function under jit, and how often Python has run it."""
+    calls = [0]
+
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        calls[0] += 1
+        return function(*args, **kwargs)
+
+    return wt.jit(wrapped), calls
