@@ -359,8 +359,9 @@ def test_reads_in_flight_do_not_block_the_loop() -> None:
         end = time.perf_counter()
         stop.set()
         seen = await ticking
-        gaps = np.diff([begin, *(t for t in seen if begin <= t <= end), end])
-        assert gaps.max() < max(0.25, 0.5 * (end - begin)), f"{gaps.max():.3f} s of {end - begin}"
+        # A blocked loop ticks after its waits only: once for the reads, y and the event.
+        during = sum(begin < t < end for t in seen)
+        assert during > 5, f"{during} ticks in {end - begin:.3f} s"
 
     asyncio.run(main())
 

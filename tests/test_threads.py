@@ -195,10 +195,10 @@ def test_python_runs_while_a_read_waits() -> None:
     end = time.perf_counter()
     stop.set()
     counter.join()
-    during = [t for t in ticks if begin <= t <= end]
     assert end - begin > 0.05, "no long wait: nothing was shown"
-    longest = np.diff([begin, *during, end]).max()
-    assert longest < 0.5 * (end - begin), f"{longest:.3f} s of {end - begin:.3f} s without a tick"
+    # With the GIL held there is none but at the edges; a busy machine spaces them out.
+    during = sum(begin <= t <= end for t in ticks)
+    assert during >= 5, f"{during} ticks in {end - begin:.3f} s"
 
 
 def test_a_lock_is_not_held_through_a_wait() -> None:
