@@ -48,17 +48,21 @@ void raise_forked() {
 }
 
 namespace {
-std::atomic<bool> exiting{false};
-std::thread::id last_thread;  // written before `exiting`
+std::atomic<bool> ending{false};
+std::thread::id last_thread;  // written before `ending`
 }  // namespace
 
 void begin_exit() {
   last_thread = std::this_thread::get_id();
-  exiting.store(true, std::memory_order_release);
+  ending.store(true, std::memory_order_release);
+}
+
+bool exiting() {
+  return ending.load(std::memory_order_acquire);
 }
 
 bool must_stop() {
-  return exiting.load(std::memory_order_acquire) && std::this_thread::get_id() != last_thread;
+  return exiting() && std::this_thread::get_id() != last_thread;
 }
 
 void stop(Lock& held) {

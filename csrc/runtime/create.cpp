@@ -166,17 +166,7 @@ void Device::close() {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   if (!lock) return;
   impl_->stream.close();
-  // A software driver compiles on threads of its own, which crash while the process takes its
-  // libraries down. What computes for long by then is compiled.
-  Core& core = impl_->core;
-  if (!is_software() || core.lost() || core.retired) return;
-  auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-  try {
-    wait_until(core,
-               [&] { return impl_->stream.idle() || std::chrono::steady_clock::now() > end; });
-  } catch (const Error&) {
-    // Lost meanwhile.
-  }
+  impl_->stream.settle();
 }
 
 void Device::destroy() {

@@ -193,6 +193,7 @@ std::string wgpu_version();
 /// The process is about to end: from now on the calling thread alone uses devices. The others stop
 /// where they take a device's lock, for drivers do not survive calls during the end of a process.
 void begin_exit();
+bool exiting();
 bool must_stop();
 [[noreturn]] void stop(Lock& held);
 /// Whether this process is a fork of the one that made a device; every device then raises on use.

@@ -1,6 +1,7 @@
 #include "runtime/stream.h"
 
 #include <algorithm>
+#include <chrono>
 #include <string_view>
 
 #include "base/settings.h"
@@ -130,7 +131,8 @@ void Stream::submit() {
   sender_.raise_refused();
   if (!encoder_) return;
   // Uploads, reads and uniform parameters need steps before and after the submit on this thread.
-  if (sender_.open() && params_.empty() && !uploads_.recorded_bytes() && !reads_.any_recorded())
+  if (!exiting() && sender_.open() && params_.empty() && !uploads_.recorded_bytes() &&
+      !reads_.any_recorded())
     return hand_over();
   sender_.drain();
   WGPUCommandBuffer buffers[2] = {};
@@ -154,6 +156,17 @@ void Stream::submit() {
     raise_wgpu(core_, error, "the recorded work was refused and dropped");
   }
   send(buffers, count);
+  if (exiting()) settle();  // a destructor computes
+}
+
+void Stream::settle() {
+  if (core_.adapter.type != "cpu" || core_.lost() || core_.retired) return;
+  auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  try {
+    wait_until(core_, [&] { return idle() || std::chrono::steady_clock::now() > end; });
+  } catch (const Error&) {
+    // Lost meanwhile.
+  }
 }
 
 // Parameters go in a command buffer of their own, before the rest.

@@ -40,6 +40,9 @@ class Stream {
   void drain() { sender_.drain(); }
   /// Ends the sending thread; submits happen on the caller's from now on.
   void close() { sender_.close(); }
+  /// At the end of the process: waits, some seconds at most, for a software driver. It compiles on
+  /// threads of its own, which crash while the process takes its libraries down.
+  void settle();
   /// Raises what work handed to the sending thread was refused for.
   void check_refused() { sender_.raise_refused(); }
   /// Ends the sending thread and releases what is being recorded.
