@@ -47,17 +47,20 @@ GROUPS = {
             "full_like",
         ),
         *("empty_like", "arange", "linspace", "logspace", "geomspace", "eye", "identity"),
-        *("tri", "meshgrid"),
+        *("tri", "meshgrid", "array", "tensor", "copy", "indices", "fromfunction", "vander"),
+        *("bartlett", "blackman", "hamming", "hanning", "kaiser"),
     ),
     "Shape, all views where strides allow": (
         *("reshape", "permute_dims", "matrix_transpose", "broadcast_to", "broadcast_shapes"),
         *("expand_dims", "squeeze", "ravel", "broadcast_arrays", "atleast_1d", "atleast_2d"),
         *("atleast_3d", "moveaxis", "swapaxes", "flip", "fliplr", "flipud", "rot90", "diagonal"),
-        *("split", "array_split", "unstack"),
+        *("split", "array_split", "unstack", "hsplit", "vsplit", "dsplit", "chunk", "transpose"),
+        *("rollaxis", "trim_zeros", "ndim", "shape", "size"),
     ),
     "Joining and repeating: each piece is written straight to its place": (
         *("concat", "concatenate", "stack", "hstack", "vstack", "dstack", "pad", "roll", "tile"),
-        *("repeat", "tril", "triu", "diag"),
+        *("repeat", "tril", "triu", "diag", "diagflat", "cat", "column_stack", "block", "append"),
+        *("insert", "delete", "resize"),
     ),
     "Elementwise, of several rows": (
         "clip",
@@ -66,14 +69,22 @@ GROUPS = {
         "isclose",
         "allclose",
         "array_equal",
+        "array_equiv",
         "nan_to_num",
+        "around",
+        "piecewise",
+        "polyval",
     ),
     "Indexing": (
         *("take", "take_along_axis", "put", "put_along_axis", "scatter", "scatter_add"),
         *("index_add", "segment_sum", "segment_mean", "segment_max", "segment_min"),
         *("segment_prod", "bincount", "histogram", "choose", "compress", "extract", "place"),
         *("select", "ix_", "unravel_index", "ravel_multi_index", "diag_indices", "tril_indices"),
-        "triu_indices",
+        *("triu_indices", "diag_indices_from", "tril_indices_from", "triu_indices_from"),
+        *("fill_diagonal", "copyto", "putmask", "digitize"),
+    ),
+    "Sampled functions": (
+        *("diff", "ediff1d", "gradient", "trapezoid", "interp", "unwrap", "convolve", "correlate"),
     ),
     "Sorting": (
         *("sort", "argsort", "lexsort", "topk", "partition", "argpartition", "median"),
@@ -86,17 +97,25 @@ GROUPS = {
     ),
     "Reductions": (
         *("sum", "prod", "mean", "var", "std", "max", "min", "argmax", "argmin"),
-        *("any", "all", "count_nonzero", "logsumexp"),
+        *("any", "all", "count_nonzero", "logsumexp", "amax", "amin", "ptp"),
     ),
-    "Scans": ("cumulative_sum", "cumulative_prod", "cumulative_max", "cumulative_min"),
+    "Reductions of what is not NaN": (
+        *("nansum", "nanprod", "nanmean", "nanvar", "nanstd", "nanmax", "nanmin", "nanargmax"),
+        "nanargmin",
+    ),
+    "Statistics": ("average", "cov", "corrcoef"),
+    "Scans": (
+        *("cumulative_sum", "cumulative_prod", "cumulative_max", "cumulative_min", "cumsum"),
+        *("cumprod", "nancumsum", "nancumprod"),
+    ),
     "Linear algebra and networks": (
         *("matmul", "vecdot", "dot", "inner", "outer", "tensordot", "einsum", "kron", "cross"),
-        *("trace", "softmax", "log_softmax"),
+        *("trace", "vdot", "matvec", "vecmat", "softmax", "log_softmax"),
     ),
     "Gradients": ("grad", "value_and_grad", "vjp", "jvp", "checkpoint", "is_grad_enabled"),
     "dtypes": (
         *("astype", "bitcast", "result_type", "can_cast", "isdtype", "finfo", "iinfo"),
-        *("get_default_dtype", "set_default_dtype"),
+        *("promote_types", "get_default_dtype", "set_default_dtype"),
     ),
     "Devices and execution": (
         *("devices", "default_device", "set_default_device", "get_device", "is_available"),
@@ -212,7 +231,10 @@ CALLS = {
     "einsum": lambda t: wt.einsum("ij,jk->ik", t, t),
     **{
         name: lambda t, name=name: getattr(wt, name)(t, t)
-        for name in ("matmul", "vecdot", "dot", "inner", "outer", "tensordot", "kron", "cross")
+        for name in (
+            *("matmul", "vecdot", "dot", "inner", "outer", "tensordot", "kron", "cross", "vdot"),
+            *("matvec", "vecmat"),
+        )
     },
     **{name: lambda t, name=name: getattr(wt, name)(t, axis=0) for name in GROUPS["Scans"]},
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import sys
@@ -262,9 +263,17 @@ def test_the_command_here() -> None:
     assert "this system\n" in done.stdout
 
 
+def test_a_missing_file_that_hides_all_others_is_one_finding(machine: Machine) -> None:
+    for name in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):
+        system = dataclasses.replace(machine.system, environ={name: "/missing.json"})
+        found = [f for f in _doctor.examine(system) if f.state == PROBLEM and "driver" in f.text]
+        assert [name in f.text for f in found] == [True], found
+
+
 def test_the_command_without_a_driver() -> None:
     done = run("doctor", **NO_ADAPTER, LIBGL_DRIVERS_PATH="/missing")
     assert done.returncode == 2, done.stdout
     assert "no adapter is found" in done.stdout
     assert "VK_DRIVER_FILES hides all drivers but those it names" in done.stdout
     assert "unset VK_DRIVER_FILES" in done.stdout
+    assert "describes itself" not in done.stdout

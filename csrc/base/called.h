@@ -2,6 +2,7 @@
 // others.
 #pragma once
 #include <string>
+#include <utility>
 
 namespace wgt {
 
@@ -12,5 +13,17 @@ inline thread_local std::string called;
 inline std::string name_in_errors(const char* op) {
   return called.empty() ? op : called;
 }
+
+/// What runs inside is part of that function: a gradient's work, say, of the one that it is of.
+class CalledAs {
+ public:
+  explicit CalledAs(std::string name) : before_(std::exchange(called, std::move(name))) {}
+  ~CalledAs() { called = std::move(before_); }
+  CalledAs(const CalledAs&) = delete;
+  CalledAs& operator=(const CalledAs&) = delete;
+
+ private:
+  std::string before_;
+};
 
 }  // namespace wgt

@@ -16,7 +16,7 @@ struct Event {
 
 std::optional<double> seconds_of(py::handle timeout) {
   if (timeout.is_none()) return std::nullopt;
-  double seconds = py::cast<double>(timeout);
+  double seconds = to_real("wait", "timeout", timeout);
   if (std::isnan(seconds)) raise(ErrorKind::value, "[wait] a timeout is no number: nan");
   return seconds;
 }

@@ -8,9 +8,11 @@ namespace wgt::bind {
 
 namespace {
 
-// What Python hands over: a mode's name, or "trusted" for indices that were checked on the host.
+// What Python hands over: a mode's name, "trusted" for indices that were checked on the host, or
+// "from_start" for those that count from no end.
 IndexMode to_mode(const std::string& op, const std::string& name) {
-  return name == "trusted" ? IndexMode::trusted : to_index_mode(op.c_str(), name);
+  if (name == "trusted") return IndexMode::trusted;
+  return name == "from_start" ? IndexMode::from_start : to_index_mode(op.c_str(), name);
 }
 
 graph::ReduceOp to_reduce(const std::string& op, const std::string& name) {

@@ -17,7 +17,7 @@ std::vector<py::handle> flat_key(py::handle key) {
 }
 
 IndexItem integer_item(const std::string& op, py::handle o, int64_t size, int axis) {
-  int64_t i = to_int64("index", o, ErrorKind::index);
+  int64_t i = to_int64(op.substr(1, op.find(']') - 1), o, ErrorKind::index);
   int64_t at = i < 0 ? i + size : i;
   if (at < 0 || at >= size)
     raise(ErrorKind::index, op + "index " + std::to_string(i) + " is out of bounds for axis " +
@@ -25,9 +25,19 @@ IndexItem integer_item(const std::string& op, py::handle o, int64_t size, int ax
   return {IndexItem::integer, at, 1, 0};
 }
 
-IndexItem slice_item(py::handle o, int64_t size) {
+// A slice with a step of 0 or bounds that are no integers is an error of the function's.
+[[noreturn]] void raise_slice(const std::string& op, py::handle slice) {
+  py::error_already_set error;
+  bool type = error.matches(PyExc_TypeError);
+  if (!type && !error.matches(PyExc_ValueError)) throw error;
+  std::string text = py::cast<std::string>(py::repr(slice));
+  if (!type) raise(ErrorKind::value, op + "the step of " + text + " must not be 0");
+  raise(ErrorKind::type, op + "a slice has integers and None, not " + text);
+}
+
+IndexItem slice_item(const std::string& op, py::handle o, int64_t size) {
   Py_ssize_t start = 0, stop = 0, step = 0;
-  if (PySlice_Unpack(o.ptr(), &start, &stop, &step) < 0) throw py::error_already_set();
+  if (PySlice_Unpack(o.ptr(), &start, &stop, &step) < 0) raise_slice(op, o);
   Py_ssize_t length = PySlice_AdjustIndices(size, &start, &stop, step);
   return {IndexItem::slice, start, step, length};
 }
@@ -133,7 +143,7 @@ class Parser {
     } else if (as_tensor(i) || py::isinstance<py::array>(i)) {
       add_indices(i);
     } else {
-      out_.push_back(whole(PySlice_Check(i.ptr()) ? slice_item(i, size())
+      out_.push_back(whole(PySlice_Check(i.ptr()) ? slice_item(op_, i, size())
                                                   : integer_item(op_, i, size(), axis_)));
       ++axis_;
     }

@@ -39,19 +39,41 @@ std::shared_ptr<FaultReport> Faults::take(rt::Device& device) {
   return std::make_shared<FaultReport>(std::move(words), std::exchange(sites_, {}));
 }
 
+namespace {
+
+constexpr int kTold = 4;  // faults that one error tells
+
+std::string text_of(const IndexSite& site, uint32_t above, uint32_t below) {
+  std::string name = "[" + site.op + "] ";
+  if (!site.message.empty()) return name + site.message;
+  if (site.is_signed && above > std::numeric_limits<int32_t>::max()) {
+    below = 0u - above;
+    above = 0;
+  }
+  bool most = std::max(above, below) == std::numeric_limits<uint32_t>::max();
+  std::string index = above ? std::to_string(above) : "-" + std::to_string(below);
+  return name + "index " + index + (most ? " (or one beyond)" : "") +
+         " is out of bounds for axis " + std::to_string(site.axis) + " with size " +
+         std::to_string(site.size);
+}
+
+}  // namespace
+
 void FaultReport::check(rt::Device& device, rt::Lock& lock) {
   device.read_wait(*words_, lock);
   const auto* word = static_cast<const uint32_t*>(words_->data);
+  const IndexSite* first = nullptr;
+  std::string text;
+  int found = 0;
   for (const IndexSite& site : sites_) {
     uint32_t above = *word++, below = *word++;
     if (!above && !below) continue;
-    if (!site.message.empty()) raise(ErrorKind::value, "[" + site.op + "] " + site.message);
-    bool most = std::max(above, below) == std::numeric_limits<uint32_t>::max();
-    std::string index = above ? std::to_string(above) : "-" + std::to_string(below);
-    raise(ErrorKind::index, "[" + site.op + "] index " + index + (most ? " (or one beyond)" : "") +
-                                " is out of bounds for axis " + std::to_string(site.axis) +
-                                " with size " + std::to_string(site.size));
+    if (!first) first = &site;
+    if (found++ < kTold) text += (text.empty() ? "" : "; and ") + text_of(site, above, below);
   }
+  if (!first) return;
+  if (found > kTold) text += "; and " + std::to_string(found - kTold) + " more";
+  raise(first->message.empty() ? ErrorKind::index : ErrorKind::value, text);
 }
 
 }  // namespace wgt::graph

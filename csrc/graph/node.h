@@ -89,8 +89,9 @@ struct SortForm {
 struct IndexSite {
   std::string op;
   int axis = 0;
-  int64_t size = 0;     // of that axis
-  std::string message;  // of a value that is checked as an index below 1 is: what the error says
+  int64_t size = 0;        // of that axis
+  std::string message;     // of a value that is checked as an index below 1 is: what the error says
+  bool is_signed = false;  // indices from int32's half on were negative ones
   bool operator==(const IndexSite&) const = default;
 };
 /// What a search gives: how many elements of the sorted vector are less, or less or equal, or

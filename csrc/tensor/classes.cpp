@@ -10,15 +10,7 @@ Classes classes_of(const Tensor& target, int64_t size, int axis, int64_t ignored
   Scalar none{Kind::i, static_cast<double>(ignored), ignored}, zero{Kind::i, 0, 0};
   Tensor counted = elementwise(OpId::not_equal, {target, none});
   Tensor index = elementwise(OpId::where, {counted, target, zero});
-  // What 32 bits do not hold stays out of range.
-  if (is_wide(index.dtype())) {
-    Scalar least{Kind::i, -1, -1}, most{Kind::i, INT32_MAX, INT32_MAX};
-    if (index.dtype() == DType::int64) index = elementwise(OpId::maximum, {index, least});
-    index = elementwise(OpId::minimum, {index, most});
-  }
-  // Of negative ones no class is left: they count from no end.
-  index = astype(index, DType::uint32);
-  return {counted, places(index, size, axis, IndexMode::raise, op)};
+  return {counted, places(index, size, axis, IndexMode::from_start, op)};
 }
 
 Tensor class_hits(const Tensor& index, int64_t size, int axis) {

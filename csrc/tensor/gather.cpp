@@ -51,6 +51,15 @@ Tensor wrapped_round(const Tensor& i, int64_t size) {
                                    elementwise(OpId::add, {u, number(size)}), u});
 }
 
+// As unsigned numbers negative ones are beyond any axis; what 32 bits do not hold stays so.
+Tensor from_start(Tensor i) {
+  if (!is_signed(i)) return i;
+  if (is_wide(i.dtype()))
+    i = elementwise(OpId::minimum,
+                    {elementwise(OpId::maximum, {i, number(INT32_MIN)}), number(INT32_MAX)});
+  return astype(i, DType::uint32);
+}
+
 // Elements that an index along an axis moves by.
 Tensor scaled(const Tensor& places, int64_t stride) {
   if (stride == 1) return places;
@@ -94,6 +103,10 @@ Tensor places(const Tensor& indices, int64_t size, int axis, IndexMode mode, con
       break;
   }
   auto site = std::make_shared<graph::IndexSite>(graph::IndexSite{name_in_errors(op), axis, size});
+  if (mode == IndexMode::from_start) {
+    site->is_signed = is_signed(i);
+    i = from_start(i);
+  }
   rt::Lock lock = i.engine().lock();
   return Tensor(i.engine().checked_index(i.node(), std::move(site), use == Use::write));
 }
@@ -101,7 +114,8 @@ Tensor places(const Tensor& indices, int64_t size, int axis, IndexMode mode, con
 Tensor checked(const Tensor& bad, const char* op, std::string message) {
   if (bad.size() == 0) return astype(bad, DType::uint32);
   Tensor i = astype(bad, DType::uint32);
-  auto site = std::make_shared<graph::IndexSite>(graph::IndexSite{op, 0, 1, std::move(message)});
+  auto site =
+      std::make_shared<graph::IndexSite>(graph::IndexSite{op, 0, 1, std::move(message), false});
   rt::Lock lock = i.engine().lock();
   return Tensor(i.engine().checked_index(i.node(), std::move(site), false));
 }
@@ -132,7 +146,7 @@ Position position_of(const Dims& axes, const Indices& indices, const Dims& strid
     const auto& i = indices[static_cast<size_t>(d)];
     if (!i) continue;
     Tensor place = places(i->at, axes[d], i->axis < 0 ? d : i->axis, i->mode, op, use);
-    if (use == Use::write && i->mode == IndexMode::raise) {
+    if (use == Use::write && is_checked(i->mode)) {
       Tensor here = elementwise(OpId::less, {place, number(axes[d])});
       known = known ? elementwise(OpId::logical_and, {*known, here}) : here;
     }

@@ -10,8 +10,12 @@ namespace wgt {
 
 /// What an index that an axis does not have means: an IndexError at the next read, the nearest
 /// place (negative ones are the first), or one counted round; trusted ones are known to be in range
-/// and not negative.
-enum class IndexMode : uint8_t { raise, clip, wrap, trusted };
+/// and not negative. from_start raises as well, also for negative ones, which else count from the
+/// end.
+enum class IndexMode : uint8_t { raise, clip, wrap, trusted, from_start };
+inline bool is_checked(IndexMode mode) {
+  return mode == IndexMode::raise || mode == IndexMode::from_start;
+}
 /// An index that raises reads the nearest place until then, and writes nowhere.
 enum class Use : uint8_t { read, write };
 /// A place that leads nowhere: what has it is left out.

@@ -1,5 +1,6 @@
 #include "tensor/gradients_indexing.h"
 
+#include "base/called.h"
 #include "tensor/autograd.h"
 #include "tensor/segments.h"
 
@@ -39,17 +40,21 @@ Tensor gather(const Tensor& x, const Indices& indices, int at, const char* op) {
   Dims shape = x.shape();
   Resolved key{{}, indices, at};
   for (int64_t n : shape) key.basic.push_back(whole_axis(n));
-  return record(op, r, {x}, Keeps::nothing, [key, shape](const Context& c) {
-    return Gradients{wgt::accumulate_at(ReduceOp::sum, zeros(c.grad(), shape), key, c.grad(),
-                                        "gradient of an index")};
-  });
+  return record(op, r, {x}, Keeps::nothing,
+                [key, shape, name = name_in_errors(op)](const Context& c) {
+                  CalledAs inside(name);
+                  return Gradients{wgt::accumulate_at(ReduceOp::sum, zeros(c.grad(), shape), key,
+                                                      c.grad(), "gradient of an index")};
+                });
 }
 
 Tensor take_along_axis(const Tensor& x, const Tensor& indices, int64_t axis, IndexMode mode,
                        const char* op) {
   Tensor r = untracked([&] { return wgt::take_along_axis(x, indices, axis, mode, op); });
   int64_t size = x.shape()[normalize_axis(op, axis, x.rank())];
-  return record(op, r, {x}, Keeps::nothing, [indices, axis, mode, size](const Context& c) {
+  std::string name = name_in_errors(op);
+  return record(op, r, {x}, Keeps::nothing, [indices, axis, mode, size, name](const Context& c) {
+    CalledAs inside(name);
     Dims shape = c.grad().shape();
     shape[normalize_axis("backward", axis, shape.size())] = size;
     Tensor none = zeros(c.grad(), shape);
@@ -63,7 +68,9 @@ Tensor assign_at(const Tensor& t, const Resolved& key, const Operand& value, con
   Tensor r = untracked([&] { return wgt::assign_at(t, key, value, op); });
   Tensor v = tensor_of(value);
   int rank = v.node() ? v.rank() : 0;
-  return record(op, r, {t, v}, Keeps::nothing, [key, rank](const Context& c) {
+  std::string called_by = name_in_errors(op);
+  return record(op, r, {t, v}, Keeps::nothing, [key, rank, called_by](const Context& c) {
+    CalledAs inside(called_by);
     Gradients grads(2);
     const char* name = "gradient of an assignment";
     if (c.needs(0)) grads[0] = wgt::assign_at(c.grad(), key, Scalar{Kind::f, 0}, name);
@@ -115,16 +122,20 @@ Tensor accumulate_at(ReduceOp op, const Tensor& t, const Resolved& key, const Op
     if (v.node()) autograd::check_no_rule(name, v);
   }
   int rank = v.node() ? v.rank() : 0;
+  std::string called_by = name_in_errors(name);
   if (op == ReduceOp::sum)
-    return record(name, r, {t, v}, Keeps::nothing, [key, rank](const Context& c) {
+    return record(name, r, {t, v}, Keeps::nothing, [key, rank, called_by](const Context& c) {
+      CalledAs inside(called_by);
       Gradients grads(2);
       if (c.needs(0)) grads[0] = c.grad();
       if (c.needs(1)) grads[1] = for_value(wgt::index_at(c.grad(), key, "gradient of a sum"), rank);
       return grads;
     });
   Tensor given = v.node() ? v : full(t.engine(), Dims(), std::get<Scalar>(value), t.dtype(), name);
-  return record(name, r, {t, v}, Keeps::result,
-                [t, given, key](const Context& c) { return of_extremum(c, t, given, key); });
+  return record(name, r, {t, v}, Keeps::result, [t, given, key, called_by](const Context& c) {
+    CalledAs inside(called_by);
+    return of_extremum(c, t, given, key);
+  });
 }
 
 }  // namespace wgt::gradients

@@ -60,210 +60,71 @@ _tensor.install()
 _parameter.install()
 _devices.install()
 
-from wgtensor import autograd, linalg, random  # noqa: E402
-from wgtensor._choosing import (  # noqa: E402
-    choose,
-    compress,
-    diag_indices,
-    extract,
-    ix_,
-    place,
-    ravel_multi_index,
-    select,
-    tril_indices,
-    triu_indices,
-    unravel_index,
+from wgtensor import (  # noqa: E402
+    _calculus,
+    _choosing,
+    _config,
+    _einsum,
+    _elementwise,
+    _functions,
+    _generated,
+    _grad,
+    _grids,
+    _histograms,
+    _indexing,
+    _jit,
+    _joining,
+    _manipulation,
+    _memory,
+    _nan,
+    _pad,
+    _persist,
+    _plain,
+    _products,
+    _quantiles,
+    _reductions,
+    _scattering,
+    _searching,
+    _sets,
+    _sorting,
+    _statistics,
+    _tables,
+    autograd,
+    linalg,
+    random,
 )
-from wgtensor._config import config  # noqa: E402
-from wgtensor._devices import (  # noqa: E402
-    default_device,
-    devices,
-    get_device,
-    is_available,
-    set_default_device,
-)
-from wgtensor._einsum import (  # noqa: E402
-    einsum,
-)
-from wgtensor._elementwise import (  # noqa: E402
-    allclose,
-    array_equal,
-    clip,
-    divmod,
-    isclose,
-    nan_to_num,
-    round,
-)
-from wgtensor._functions import (  # noqa: E402
-    arange,
-    astype,
-    bitcast,
-    broadcast_shapes,
-    broadcast_to,
-    empty,
-    empty_like,
-    eval,
-    expand_dims,
-    explain,
-    eye,
-    full,
-    full_like,
-    log_softmax,
-    matmul,
-    matrix_transpose,
-    ones,
-    ones_like,
-    permute_dims,
-    reshape,
-    softmax,
-    squeeze,
-    stats,
-    synchronize,
-    zeros,
-    zeros_like,
-)
+from wgtensor._calculus import *  # noqa: E402, F403
+from wgtensor._choosing import *  # noqa: E402, F403
+from wgtensor._config import *  # noqa: E402, F403
+from wgtensor._devices import *  # noqa: E402, F403
+from wgtensor._einsum import *  # noqa: E402, F403
+from wgtensor._elementwise import *  # noqa: E402, F403
+from wgtensor._functions import *  # noqa: E402, F403
 from wgtensor._generated import *  # noqa: E402, F403
-from wgtensor._generated import __all__ as _rows  # noqa: E402
-from wgtensor._grad import checkpoint, grad, jvp, value_and_grad, vjp  # noqa: E402
-from wgtensor._grids import (  # noqa: E402
-    diag,
-    diagonal,
-    geomspace,
-    identity,
-    linspace,
-    logspace,
-    meshgrid,
-    trace,
-    tri,
-    tril,
-    triu,
-)
-from wgtensor._histograms import (  # noqa: E402
-    bincount,
-    histogram,
-)
-from wgtensor._indexing import (  # noqa: E402
-    take,
-    take_along_axis,
-)
+from wgtensor._grad import *  # noqa: E402, F403
+from wgtensor._grids import *  # noqa: E402, F403
+from wgtensor._histograms import *  # noqa: E402, F403
+from wgtensor._indexing import *  # noqa: E402, F403
 from wgtensor._info import NamespaceInfo as __array_namespace_info__  # noqa: E402, N813
-from wgtensor._jit import jit  # noqa: E402
-from wgtensor._manipulation import (  # noqa: E402
-    array_split,
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    broadcast_arrays,
-    concat,
-    concatenate,
-    dstack,
-    flip,
-    fliplr,
-    flipud,
-    hstack,
-    moveaxis,
-    ravel,
-    repeat,
-    roll,
-    rot90,
-    split,
-    stack,
-    swapaxes,
-    tile,
-    unstack,
-    vstack,
-    where,  # noqa: F401 - among the rows
-)
-from wgtensor._memory import (  # noqa: E402
-    empty_cache,
-    memory_snapshot,
-    memory_stats,
-    record_lines,
-    reset_peak_memory,
-    set_memory_limit,
-)
-from wgtensor._pad import (  # noqa: E402
-    pad,
-)
-from wgtensor._persist import (  # noqa: E402
-    Persisted,
-    persist,
-)
+from wgtensor._jit import *  # noqa: E402, F403
+from wgtensor._joining import *  # noqa: E402, F403
+from wgtensor._manipulation import *  # noqa: E402, F403
+from wgtensor._manipulation import where  # noqa: E402, F401 - among the rows
+from wgtensor._memory import *  # noqa: E402, F403
+from wgtensor._nan import *  # noqa: E402, F403
+from wgtensor._pad import *  # noqa: E402, F403
+from wgtensor._persist import *  # noqa: E402, F403
 from wgtensor._persist import install as _install_recovery  # noqa: E402
-from wgtensor._products import (  # noqa: E402
-    cross,
-    dot,
-    inner,
-    kron,
-    outer,
-    tensordot,
-    vecdot,
-)
-from wgtensor._quantiles import (  # noqa: E402
-    median,
-    nanmedian,
-    nanpercentile,
-    nanquantile,
-    percentile,
-    quantile,
-)
-from wgtensor._reductions import (  # noqa: E402
-    all,
-    any,
-    argmax,
-    argmin,
-    count_nonzero,
-    cumulative_max,
-    cumulative_min,
-    cumulative_prod,
-    cumulative_sum,
-    logsumexp,
-    max,
-    mean,
-    min,
-    prod,
-    std,
-    sum,
-    var,
-)
-from wgtensor._scattering import (  # noqa: E402
-    index_add,
-    put,
-    put_along_axis,
-    scatter,
-    scatter_add,
-    segment_max,
-    segment_mean,
-    segment_min,
-    segment_prod,
-    segment_sum,
-)
-from wgtensor._searching import (  # noqa: E402
-    argwhere,
-    flatnonzero,
-    nonzero,
-    searchsorted,
-)
-from wgtensor._sets import (  # noqa: E402
-    intersect1d,
-    isin,
-    setdiff1d,
-    setxor1d,
-    union1d,
-    unique,
-    unique_all,
-    unique_counts,
-    unique_inverse,
-    unique_values,
-)
-from wgtensor._sorting import (  # noqa: E402
-    argpartition,
-    argsort,
-    lexsort,
-    partition,
-    sort,
-    topk,
-)
+from wgtensor._plain import *  # noqa: E402, F403
+from wgtensor._products import *  # noqa: E402, F403
+from wgtensor._quantiles import *  # noqa: E402, F403
+from wgtensor._reductions import *  # noqa: E402, F403
+from wgtensor._scattering import *  # noqa: E402, F403
+from wgtensor._searching import *  # noqa: E402, F403
+from wgtensor._sets import *  # noqa: E402, F403
+from wgtensor._sorting import *  # noqa: E402, F403
+from wgtensor._statistics import *  # noqa: E402, F403
+from wgtensor._tables import *  # noqa: E402, F403
 from wgtensor.autograd import (  # noqa: E402
     enable_grad,
     inference_mode,
@@ -294,16 +155,6 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "__array_namespace_info__",
-    "uint8",
-    "uint64",
-    "uint16",
-    "int8",
-    "int64",
-    "int16",
-    "float64",
-    "float16",
-    "bfloat16",
     "DType",
     "DTypeError",
     "Device",
@@ -313,202 +164,76 @@ __all__ = [
     "Event",
     "InvalidWorkgroupSizeError",
     "OutOfMemoryError",
-    "Persisted",
     "ShaderError",
     "ShapeError",
     "Tensor",
     "UnsupportedError",
     "WgtensorError",
-    "all",
-    "allclose",
-    "any",
-    "arange",
-    "argmax",
-    "argmin",
-    "argpartition",
-    "argsort",
-    "argwhere",
-    "array_equal",
-    "array_split",
+    "__array_namespace_info__",
     "asarray",
-    "astype",
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "bitcast",
-    "bool",
     "autograd",
-    "broadcast_arrays",
-    "broadcast_shapes",
-    "broadcast_to",
+    "bfloat16",
+    "bool",
     "can_cast",
-    "checkpoint",
-    "clip",
-    "concat",
-    "concatenate",
-    "config",
-    "count_nonzero",
-    "cross",
-    "cumulative_max",
-    "cumulative_min",
-    "cumulative_prod",
-    "cumulative_sum",
-    "default_device",
-    "devices",
-    "diag",
-    "diagonal",
-    "divmod",
-    "dot",
-    "dstack",
     "e",
-    "einsum",
-    "empty",
-    "empty_cache",
-    "empty_like",
     "enable_grad",
-    "eval",
-    "expand_dims",
-    "explain",
-    "eye",
     "finfo",
-    "flatnonzero",
-    "flip",
-    "fliplr",
-    "flipud",
+    "float16",
     "float32",
+    "float64",
     "from_dlpack",
-    "full",
-    "full_like",
-    "geomspace",
     "get_default_dtype",
-    "get_device",
-    "hstack",
-    "grad",
-    "identity",
     "iinfo",
-    "inference_mode",
-    "is_grad_enabled",
-    "jvp",
-    "no_grad",
-    "set_grad_enabled",
-    "value_and_grad",
-    "vjp",
     "inf",
-    "inner",
+    "inference_mode",
+    "int8",
+    "int16",
     "int32",
-    "intersect1d",
-    "is_available",
-    "isclose",
+    "int64",
+    "is_grad_enabled",
     "isdtype",
-    "jit",
-    "isin",
-    "log_softmax",
-    "logsumexp",
-    "kron",
-    "lexsort",
     "linalg",
-    "linspace",
-    "logspace",
-    "matmul",
-    "matrix_transpose",
-    "max",
-    "mean",
-    "median",
-    "memory_snapshot",
-    "memory_stats",
-    "meshgrid",
-    "min",
-    "moveaxis",
     "nan",
-    "nan_to_num",
-    "nanmedian",
-    "nanpercentile",
-    "nanquantile",
     "newaxis",
     "nn",
-    "nonzero",
-    "ones",
-    "ones_like",
+    "no_grad",
     "optim",
-    "outer",
-    "pad",
-    "partition",
-    "percentile",
-    "permute_dims",
-    "persist",
     "pi",
-    "prod",
-    "quantile",
     "random",
-    "ravel",
-    "record_lines",
-    "repeat",
-    "reset_peak_memory",
-    "reshape",
     "result_type",
-    "roll",
-    "rot90",
-    "round",
-    "searchsorted",
-    "set_default_device",
     "set_default_dtype",
-    "set_memory_limit",
-    "setdiff1d",
-    "setxor1d",
-    "softmax",
-    "sort",
-    "split",
-    "squeeze",
-    "stack",
-    "stats",
-    "std",
-    "sum",
-    "swapaxes",
-    "synchronize",
-    "index_add",
-    "choose",
-    "compress",
-    "diag_indices",
-    "extract",
-    "ix_",
-    "place",
-    "ravel_multi_index",
-    "select",
-    "tril_indices",
-    "triu_indices",
-    "unravel_index",
-    "bincount",
-    "histogram",
-    "put",
-    "put_along_axis",
-    "scatter",
-    "scatter_add",
-    "segment_max",
-    "segment_mean",
-    "segment_min",
-    "segment_prod",
-    "segment_sum",
-    "take",
-    "take_along_axis",
-    "tensordot",
-    "tile",
-    "topk",
-    "trace",
-    "tri",
-    "tril",
-    "triu",
+    "set_grad_enabled",
+    "uint8",
+    "uint16",
     "uint32",
-    "union1d",
-    "unique",
-    "unique_all",
-    "unique_counts",
-    "unique_inverse",
-    "unique_values",
-    "var",
-    "unstack",
-    "vecdot",
-    "vstack",
-    "zeros",
-    "zeros_like",
-    *_rows,
+    "uint64",
 ]
+__all__ += _generated.__all__
+__all__ += _calculus.__all__
+__all__ += _choosing.__all__
+__all__ += _config.__all__
+__all__ += _devices.__all__
+__all__ += _einsum.__all__
+__all__ += _elementwise.__all__
+__all__ += _functions.__all__
+__all__ += _grad.__all__
+__all__ += _grids.__all__
+__all__ += _histograms.__all__
+__all__ += _indexing.__all__
+__all__ += _jit.__all__
+__all__ += _joining.__all__
+__all__ += _manipulation.__all__
+__all__ += _memory.__all__
+__all__ += _nan.__all__
+__all__ += _pad.__all__
+__all__ += _persist.__all__
+__all__ += _plain.__all__
+__all__ += _products.__all__
+__all__ += _quantiles.__all__
+__all__ += _reductions.__all__
+__all__ += _scattering.__all__
+__all__ += _searching.__all__
+__all__ += _sets.__all__
+__all__ += _sorting.__all__
+__all__ += _statistics.__all__
+__all__ += _tables.__all__

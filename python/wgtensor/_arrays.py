@@ -26,6 +26,8 @@ from wgtensor._dtypes import (
     uint32,
 )
 
+__all__ = ["asarray", "from_dlpack"]
+
 #: a tensor, a Python or NumPy scalar, nested sequences of them, or anything np.asarray takes
 ArrayLike: TypeAlias = Any
 #: a Device, a selector ('gpu:0', 'vulkan', 'nvidia'), an index, or None for the default device
@@ -114,6 +116,14 @@ def from_host(
     return _core.from_array(a, to_dtype(a.dtype), device, op)
 
 
+def host_data(op: str, obj: Any) -> np.ndarray[Any, Any] | None:
+    """What NumPy makes of host data, for checks before as_tensor() takes it; None for tensors and
+    sequences of them."""
+    if isinstance(obj, Tensor) or (isinstance(obj, _SEQUENCES) and Tensor in _leaf_types(obj)):
+        return None
+    return _read(op, obj)
+
+
 def as_operand(op: str, obj: Any, device: Device | None, like: DType | None) -> Any:
     """What the core calls for operands that are no tensors and no scalars."""
     if isinstance(obj, np.ndarray):
@@ -135,6 +145,12 @@ def as_tensor(op: str, obj: Any, device: DeviceLike = None, like: DType | None =
     if isinstance(obj, (*_SEQUENCES, *_SCALARS)):
         return _asarray(op, obj, None, device, like=like)
     return from_host(op, obj, None, device)
+
+
+def as_tensor_of(op: str, obj: Any, data: np.ndarray[Any, Any], device: DeviceLike) -> Tensor:
+    """as_tensor() of what host_data() has read."""
+    a = _host_array(op, obj, None, data=data)
+    return _core.from_array(a, to_dtype(a.dtype), device, op)
 
 
 def as_values(op: str, obj: Any, target: Tensor) -> Tensor:
@@ -246,10 +262,15 @@ def _read(op: str, obj: Any) -> np.ndarray[Any, Any]:
 
 
 def _host_array(
-    op: str, obj: Any, dtype: DType | None, like: DType | None = None
+    op: str,
+    obj: Any,
+    dtype: DType | None,
+    like: DType | None = None,
+    data: np.ndarray[Any, Any] | None = None,
 ) -> np.ndarray[Any, Any]:
-    """`obj` as an array of a supported dtype in native byte order; nothing is narrowed unasked."""
-    a = _read(op, obj)
+    """`obj` as an array of a supported dtype in native byte order; nothing is narrowed unasked.
+    data: what was read of it before."""
+    a = _read(op, obj) if data is None else data
     weak = _is_weak(obj)
     if weak and a.dtype.kind in "fO" and a.size and _leaf_types([obj]) <= _WHOLE:
         a = _wholes(a, obj)

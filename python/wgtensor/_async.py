@@ -56,9 +56,9 @@ def numpy_async(self: Tensor) -> Awaitable[Any]:
     return _numpy(self.__copy__())
 
 
-async def wait_async(self: Event) -> None:
-    """wait() without blocking the event loop."""
-    await on_a_thread(self.wait)
+async def wait_async(self: Event, timeout: float | None = None) -> bool:
+    """wait() without blocking the event loop: False where `timeout` seconds were not enough."""
+    return await on_a_thread(self.wait, timeout)
 
 
 def install() -> None:

@@ -18,6 +18,20 @@ from wgtensor._manipulation import as_int, as_tensors, axis_of, broadcast_arrays
 from wgtensor._naming import public
 from wgtensor._reductions import cumulative_sum
 
+__all__ = [
+    "choose",
+    "compress",
+    "diag_indices",
+    "extract",
+    "ix_",
+    "place",
+    "ravel_multi_index",
+    "select",
+    "tril_indices",
+    "triu_indices",
+    "unravel_index",
+]
+
 
 @public
 def choose(a: ArrayLike, choices: Sequence[ArrayLike], /, *, mode: str = "raise") -> Tensor:

@@ -6,6 +6,8 @@ from typing import Any
 
 from wgtensor import _core
 
+__all__ = ["config"]
+
 _LEVELS = ("off", "error", "warning", "info", "debug", "trace")
 
 

@@ -7,6 +7,8 @@ from wgtensor._arrays import DeviceLike
 from wgtensor._async import on_a_thread
 from wgtensor._core import Device
 
+__all__ = ["default_device", "devices", "get_device", "is_available", "set_default_device"]
+
 
 def devices() -> tuple[Device, ...]:
     """Every adapter, best first; a device is made on one at its first use."""

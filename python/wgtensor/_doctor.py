@@ -157,7 +157,8 @@ def icd_files(system: System) -> list[Path]:
 
 def check_drivers(system: System) -> Iterator[Finding]:
     files = icd_files(system)
-    if not files:
+    hidden = any(system.environ.get(name) for name in _HIDING)  # check_environment() has told
+    if not files and not hidden:
         folders = ", ".join(map(str, system.icd_folders()))
         yield Finding(
             PROBLEM,

@@ -16,6 +16,8 @@ from wgtensor._manipulation import as_tensors
 from wgtensor._naming import public
 from wgtensor._products import contract, copied
 
+__all__ = ["einsum"]
+
 #: a letter, a number of the form with lists, or (number,) for an axis that '...' stands for,
 #: counted from the last
 Label = str | int | tuple[int]

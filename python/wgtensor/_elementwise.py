@@ -25,6 +25,8 @@ from wgtensor._manipulation import as_tensors
 from wgtensor._naming import public
 from wgtensor._reductions import all as _all
 
+__all__ = ["allclose", "array_equal", "clip", "divmod", "isclose", "nan_to_num", "round"]
+
 # Powers of ten that floats hold, and how many decimals their least denormals have.
 _POWERS = {"float32": (38, 45), "float64": (308, 324)}
 

@@ -15,6 +15,35 @@ from wgtensor._core import Tensor
 from wgtensor._dtypes import DType, get_default_dtype, int32, scalar_dtype, to_dtype
 from wgtensor._reductions import Axis
 
+__all__ = [
+    "arange",
+    "astype",
+    "bitcast",
+    "broadcast_shapes",
+    "broadcast_to",
+    "empty",
+    "empty_like",
+    "eval",
+    "expand_dims",
+    "explain",
+    "eye",
+    "full",
+    "full_like",
+    "log_softmax",
+    "matmul",
+    "matrix_transpose",
+    "ones",
+    "ones_like",
+    "permute_dims",
+    "reshape",
+    "softmax",
+    "squeeze",
+    "stats",
+    "synchronize",
+    "zeros",
+    "zeros_like",
+]
+
 Shape = int | Sequence[int]
 
 

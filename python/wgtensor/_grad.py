@@ -12,6 +12,8 @@ from wgtensor import _core
 from wgtensor._core import Tensor, UnsupportedError
 from wgtensor.random._generator import default_generator
 
+__all__ = ["checkpoint", "grad", "jvp", "value_and_grad", "vjp"]
+
 # How many of these functions are at work on the thread: inner gradients have gradients themselves.
 _active = threading.local()
 

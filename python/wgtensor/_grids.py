@@ -17,6 +17,20 @@ from wgtensor._generated import where as _select
 from wgtensor._manipulation import as_int, as_tensors, strides_of
 from wgtensor._naming import public
 
+__all__ = [
+    "diag",
+    "diagonal",
+    "geomspace",
+    "identity",
+    "linspace",
+    "logspace",
+    "meshgrid",
+    "trace",
+    "tri",
+    "tril",
+    "triu",
+]
+
 # ---- spaced numbers -----------------------------------------------------------------------------
 
 

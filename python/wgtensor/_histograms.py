@@ -22,6 +22,8 @@ from wgtensor._reductions import sum as _sum
 from wgtensor._scattering import segment_sum
 from wgtensor._searching import searchsorted
 
+__all__ = ["bincount", "histogram"]
+
 
 @public
 def bincount(
@@ -58,10 +60,11 @@ def bincount(
     if length is None:
         return _counts(t, _length_of(t, least), w)
     n = as_int("bincount", "length", length)
-    if t.dtype.kind == "i":  # negative ones count from no end
-        t = astype(t, "int32") if t.dtype.itemsize < 4 else t
-        t = _select(t < 0, n, t)
-    return _counts(t, n, w)
+    if n < 0:
+        raise ValueError(f"[bincount] length must not be negative, not {n}")
+    one = _ones(t) if w is None else w
+    none = full((n,), 0, dtype=one.dtype, device=t.device)
+    return _core.put_along_axis(none, t, 0, one, "sum", False, "from_start", "bincount")
 
 
 def _length_of(t: Tensor, least: int) -> int:
@@ -74,8 +77,11 @@ def _length_of(t: Tensor, least: int) -> int:
 
 
 def _counts(bins: Tensor, n: int, weights: Tensor | None) -> Tensor:
-    one = full(bins.shape, 1, dtype="int32", device=bins.device) if weights is None else weights
-    return segment_sum(one, bins, n)
+    return segment_sum(_ones(bins) if weights is None else weights, bins, n)
+
+
+def _ones(bins: Tensor) -> Tensor:
+    return full(bins.shape, 1, dtype="int32", device=bins.device)
 
 
 @public

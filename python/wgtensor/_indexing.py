@@ -11,6 +11,8 @@ from wgtensor._arrays import ArrayLike, as_tensor
 from wgtensor._core import ShapeError, Tensor
 from wgtensor._manipulation import as_int, axis_of
 
+__all__ = ["take", "take_along_axis"]
+
 _MODES = ("raise", "clip", "wrap")
 
 
@@ -23,6 +25,13 @@ def index_operand(
     """
     if mode not in _MODES:
         raise ValueError(f"[{op}] mode must be 'raise', 'clip' or 'wrap', not {mode!r}")
+    return checked_operand(op, indices, size, axis, mode, like)
+
+
+def checked_operand(
+    op: str, indices: ArrayLike, size: int, axis: int, mode: str, like: Tensor
+) -> tuple[Tensor, str]:
+    """The same, also for "from_start": as "raise", and negative indices are out of range."""
     if isinstance(indices, Tensor):
         return indices, mode
     try:
@@ -52,7 +61,8 @@ def _checked(
     if mode == "wrap":
         a = a % size
         return a.astype(kept)
-    outside = (a >= size) | (a < -size) if a.dtype.kind == "i" else a >= size
+    least = 0 if mode == "from_start" else -size
+    outside = (a >= size) | (a < least) if a.dtype.kind == "i" else a >= size
     if outside.any():
         raise IndexError(
             f"[{op}] index {a[outside].flat[0]} is out of bounds for axis {axis} with size {size}"

@@ -18,6 +18,8 @@ from wgtensor._arrays import asarray
 from wgtensor._core import Tensor
 from wgtensor._jit_watch import Watch
 
+__all__ = ["jit"]
+
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -17,6 +17,32 @@ from wgtensor._generated import where as _select
 from wgtensor._naming import public
 from wgtensor._reductions import Axis
 
+__all__ = [
+    "array_split",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_arrays",
+    "concat",
+    "concatenate",
+    "dstack",
+    "flip",
+    "fliplr",
+    "flipud",
+    "hstack",
+    "moveaxis",
+    "ravel",
+    "repeat",
+    "roll",
+    "rot90",
+    "split",
+    "stack",
+    "swapaxes",
+    "tile",
+    "unstack",
+    "vstack",
+]
+
 
 def as_tensors(op: str, arrays: Sequence[ArrayLike]) -> list[Tensor]:
     """Operands on the device of the first tensor among them."""

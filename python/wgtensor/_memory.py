@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, SupportsIndex
 
 from wgtensor import _core
 from wgtensor._arrays import DeviceLike
+from wgtensor._manipulation import as_int
+
+__all__ = [
+    "empty_cache",
+    "memory_snapshot",
+    "memory_stats",
+    "record_lines",
+    "reset_peak_memory",
+    "set_memory_limit",
+]
 
 
 class Memory(NamedTuple):
@@ -36,12 +45,15 @@ def set_memory_limit(limit: SupportsIndex | None, device: DeviceLike = None) -> 
     """Sets how many bytes the buffers of a device may have together; None: as many as there are.
 
     Beyond it free buffers go first, then operations raise OutOfMemoryError, and the tensors that
-    exist stay as they are. Also holds after recover(). Raises ValueError for less than a byte.
+    exist stay as they are. Also holds after recover(). Raises ValueError for less than a byte,
+    OverflowError for more than 64 bits hold.
     """
     if limit is None:
         _core.set_memory_limit(0, device)
         return
-    number = operator.index(limit)
+    if isinstance(limit, bool):
+        raise TypeError(f"[set_memory_limit] takes a number of bytes or None, not {limit}")
+    number = as_int("set_memory_limit", "the limit", limit)
     if number < 1:
         raise ValueError(f"[set_memory_limit] takes a number of bytes or None, not {number}")
     _core.set_memory_limit(number, device)

@@ -17,6 +17,8 @@ from wgtensor._generated import where as _select
 from wgtensor._manipulation import Cut, assemble, axis_of, strides_of
 from wgtensor._naming import public
 
+__all__ = ["pad"]
+
 Pairs = list[tuple[Any, Any]]
 
 #: mode -> the keywords that it takes

@@ -17,6 +17,8 @@ from wgtensor._dtypes import DType, uint16
 from wgtensor.autograd import no_grad
 from wgtensor.random._generator import Generator
 
+__all__ = ["Persisted", "persist"]
+
 
 class _Host(NamedTuple):
     """A tensor's value on the host."""

@@ -14,6 +14,8 @@ from wgtensor._generated import multiply
 from wgtensor._manipulation import as_int, as_tensors, axis_of, moveaxis, stack
 from wgtensor._naming import public
 
+__all__ = ["cross", "dot", "inner", "kron", "outer", "tensordot", "vecdot"]
+
 
 def pair(op: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Tensor, Tensor]:
     """Both operands, numeric, on one device."""

@@ -20,6 +20,8 @@ from wgtensor._reductions import Axis
 from wgtensor._reductions import sum as _sum
 from wgtensor._sorting import sort
 
+__all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
+
 Numbers = NDArray[Any]
 
 # Places of continuous methods: q * (n + 1 - alpha - beta) + alpha - 1 (Hyndman and Fan 1996).

@@ -13,6 +13,26 @@ from wgtensor._arrays import ArrayLike, as_tensor
 from wgtensor._core import Tensor
 from wgtensor._dtypes import to_dtype
 
+__all__ = [
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "count_nonzero",
+    "cumulative_max",
+    "cumulative_min",
+    "cumulative_prod",
+    "cumulative_sum",
+    "logsumexp",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "std",
+    "sum",
+    "var",
+]
+
 Axis = int | Sequence[int] | None
 
 

@@ -21,6 +21,19 @@ from wgtensor._indexing import index_operand, take
 from wgtensor._manipulation import as_int, axis_of
 from wgtensor._naming import public
 
+__all__ = [
+    "index_add",
+    "put",
+    "put_along_axis",
+    "scatter",
+    "scatter_add",
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_prod",
+    "segment_sum",
+]
+
 # How the words of PyTorch and NumPy fold.
 _FOLDS = {
     "add": "sum",

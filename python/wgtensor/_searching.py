@@ -11,6 +11,8 @@ from wgtensor._indexing import take
 from wgtensor._manipulation import as_tensors, stack
 from wgtensor._naming import public
 
+__all__ = ["argwhere", "flatnonzero", "nonzero", "searchsorted"]
+
 _SIDES = {"left": 0, "right": 1}
 _FOUND = 2
 

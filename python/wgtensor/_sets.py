@@ -18,6 +18,19 @@ from wgtensor._reductions import cumulative_sum
 from wgtensor._searching import common, contains
 from wgtensor._sorting import argsort, lexsort, sort
 
+__all__ = [
+    "intersect1d",
+    "isin",
+    "setdiff1d",
+    "setxor1d",
+    "union1d",
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]
+
 
 class UniqueAll(NamedTuple):
     """What `unique_all` gives."""

@@ -10,6 +10,8 @@ from wgtensor._core import ShapeError, Tensor
 from wgtensor._manipulation import as_int, as_tensors, axis_of
 from wgtensor._naming import public
 
+__all__ = ["argpartition", "argsort", "lexsort", "partition", "sort", "topk"]
+
 
 def _along_axis(op: str, x: ArrayLike, axis: int | None) -> tuple[Tensor, int]:
     """The operand and the axis that is meant; of None the flattened one."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from wgtensor import _core
 from wgtensor import _generated as g
-from wgtensor._arrays import ArrayLike, as_tensor
+from wgtensor._arrays import ArrayLike, as_tensor, as_tensor_of, host_data
 from wgtensor._core import DTypeError, ShapeError, Tensor
 from wgtensor._indexing import take, take_along_axis
 from wgtensor._naming import public
@@ -47,19 +47,16 @@ def _target(
     op: str, x: Tensor, axis: int, target: ArrayLike, ignore_index: int | None = None
 ) -> Tensor:
     """A target as a tensor. Classes that are host data are checked here, a tensor's in kernels."""
-    if isinstance(target, Tensor):
-        return target
-    try:
-        a = np.asarray(target)
-    except ValueError:  # ragged: as_tensor says so in the library's words
+    a = host_data(op, target)
+    if a is None:
         return as_tensor(op, target, x.device)
     if a.dtype.kind in "iu":
         wrong = a[((a < 0) | (a >= x.shape[axis])) & (a != ignore_index)]
         if wrong.size:
             raise IndexError(f"[{op}] class {wrong[0]} is not one of {x.shape[axis]}")
         if ignore_index is None or abs(ignore_index) < 1 << 31:
-            target = a.astype(np.int32)  # which every adapter has
-    return as_tensor(op, target, x.device)
+            target = a = a.astype(np.int32)  # which every adapter has
+    return as_tensor_of(op, target, a, x.device)
 
 
 def _along(values: Tensor, ndim: int, axis: int) -> Tensor:

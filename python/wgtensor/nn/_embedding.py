@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from wgtensor import _core
 from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor
 from wgtensor._core import DTypeError, ShapeError, Tensor
-from wgtensor._functions import arange, astype
+from wgtensor._functions import astype, full, zeros
 from wgtensor._generated import where
 from wgtensor._histograms import bincount
-from wgtensor._indexing import take
+from wgtensor._indexing import checked_operand, take
 from wgtensor._manipulation import as_int, moveaxis
 from wgtensor._naming import public
 from wgtensor.autograd import Function, no_grad
@@ -91,25 +92,35 @@ def one_hot(
 ) -> Tensor:
     """1 at each class's number along a new axis of `num_classes`, 0 elsewhere.
 
-    Integers that are no class give zeros. Without a number there are as many classes as the
-    greatest integer says, which is read back: that waits, and is refused inside jit. Raises
-    DTypeError, ValueError.
+    Without a number there are as many classes as the greatest integer says, which is read back:
+    that waits, and is refused inside jit. Raises DTypeError, ValueError, and IndexError for
+    integers that are no class: at once where they are host data, else with the next read.
     """
     n = as_int("one_hot", "num_classes", num_classes)
     if n == -1:
         n = _classes_of(input)
     if n < 0:
         raise ValueError(f"[one_hot] num_classes must not be negative, not {n}")
+    t, how = _classes("one_hot", input, n)
+    if t.size == 0 or n == 0:
+        if t.size:
+            raise IndexError(f"[one_hot] there are no classes for {t.size} integers")
+        return moveaxis(zeros((*t.shape, n), dtype=dtype, device=t.device), -1, axis)
+    index = _core.places(t, n, t.ndim, how, "one_hot")
+    return moveaxis(astype(_core.class_hits(index, n, t.ndim), dtype), -1, axis)
+
+
+def _classes(op: str, input: ArrayLike, n: int) -> tuple[Tensor, str]:
+    """Integers as a tensor, and how the core takes them; host data are checked here."""
     if not isinstance(input, Tensor):
         a = np.asarray(input)
-        if a.dtype.kind in "iu":  # classes fit int32, whatever the device has
-            input = np.where((a >= 0) & (a < n), a, -1).astype(np.int32)
-    t = as_tensor("one_hot", input)
+        if a.size and a.dtype.kind in "iu" and n:
+            return checked_operand(op, a, n, a.ndim, "from_start", full((), 0))
+        input = a.astype(np.int32) if a.dtype.kind in "iu" or not a.size else input
+    t = as_tensor(op, input)
     if t.dtype.kind not in "iu":
-        raise DTypeError(f"[one_hot] takes integers, not {t.dtype}")
-    classes = arange(n, dtype="int32", device=t.device)
-    wide = t if t.itemsize >= 4 else astype(t, "int32")
-    return moveaxis(astype(wide.expand_dims(-1) == classes, dtype), -1, axis)
+        raise DTypeError(f"[{op}] takes integers, not {t.dtype}")
+    return t, "from_start"
 
 
 def _classes_of(input: ArrayLike) -> int:

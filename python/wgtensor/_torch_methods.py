@@ -1,0 +1,178 @@
+"""Methods by PyTorch's names, of what is there under another one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wgtensor import _functions as f
+from wgtensor._arrays import ArrayLike, as_tensor, as_values
+from wgtensor._core import DTypeError, ShapeError, Tensor
+from wgtensor._dtypes import DType, bool_, float16, float32, float64, int32, int64, to_dtype
+from wgtensor._generated import where as _select
+from wgtensor._indexing import take, take_along_axis
+from wgtensor._joining import chunk
+from wgtensor._manipulation import as_int, unstack
+
+
+def _clone(self: Tensor) -> Tensor:
+    """A copy, on the tape: its gradient is the tensor's."""
+    return self.copy()
+
+
+def _contiguous(self: Tensor) -> Tensor:
+    """The tensor: kernels take every layout."""
+    return self
+
+
+def _sizes(op: str, shape: tuple[Any, ...]) -> list[int]:
+    given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    return [as_int(op, "a size", n) for n in given]
+
+
+def _is_dtype(value: Any) -> bool:
+    if isinstance(value, (int, tuple, list)):
+        return False
+    try:
+        to_dtype(value)
+    except DTypeError:
+        return False
+    return True
+
+
+def _view(self: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
+    """The elements in another shape, one size of which may be -1; or, of a dtype, the bytes as
+    elements of that, as `bitcast`."""
+    if dtype is not None:
+        shape = (*shape, dtype)
+    if len(shape) == 1 and (dtype is not None or _is_dtype(shape[0])):
+        return f.bitcast(self, shape[0])
+    return self.reshape(*shape)
+
+
+def _expand(self: Tensor, *sizes: int | Sequence[int]) -> Tensor:
+    """A view with axes of size 1 repeated; -1 keeps a size, new axes come in front."""
+    given = _sizes("expand", sizes)
+    new = len(given) - self.ndim
+    if new < 0 or any(n == -1 for n in given[:new]):
+        raise ShapeError(f"[expand] shape {self.shape} to {tuple(given)}")
+    return self.broadcast_to(
+        [n if n != -1 else self.shape[i - new] for i, n in enumerate(given)],
+    )
+
+
+def _unsqueeze(self: Tensor, dim: int) -> Tensor:
+    """A view with a new axis of size 1."""
+    return self.expand_dims(dim)
+
+
+def _numel(self: Tensor) -> int:
+    """The number of elements."""
+    return math.prod(self.shape)
+
+
+def _dim(self: Tensor) -> int:
+    """The number of dimensions."""
+    return self.ndim
+
+
+def _unbind(self: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of the tensor at each index of an axis."""
+    return unstack(self, axis=dim)
+
+
+def _chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of that many parts of an axis, equal but for the last."""
+    return tuple(chunk(self, chunks, dim))
+
+
+def _index_select(self: Tensor, dim: int, index: ArrayLike) -> Tensor:
+    """The slices at indices along an axis, as `take`."""
+    return take(self, index, dim)
+
+
+def _gather(self: Tensor, dim: int, index: ArrayLike) -> Tensor:
+    """The elements along an axis at an index for each place, as `take_along_axis`."""
+    return take_along_axis(self, index, dim)
+
+
+def _masked_fill(self: Tensor, mask: ArrayLike, value: ArrayLike) -> Tensor:
+    """A copy with `value` where the mask holds; the mask broadcasts, the dtype stays."""
+    m = as_tensor("masked_fill", mask, self.device)
+    if m.dtype.kind != "b":
+        raise DTypeError(f"[masked_fill] a mask is of bools, not {m.dtype}")
+    v = as_values("masked_fill", value, self)
+    if v.ndim:
+        raise ShapeError(f"[masked_fill] the value is a number, not of shape {v.shape}")
+    made = _select(m, v._astype(self.dtype), self)
+    if made.shape != self.shape:
+        raise ShapeError(f"[masked_fill] a mask of shape {m.shape} for shape {self.shape}")
+    return made
+
+
+def _masked_fill_(self: Tensor, mask: ArrayLike, value: ArrayLike) -> Tensor:
+    """Writes `value` where the mask holds; returns the tensor."""
+    self[...] = _masked_fill(self, mask, value)
+    return self
+
+
+def _fill_(self: Tensor, value: ArrayLike) -> Tensor:
+    """Writes a number to all elements; returns the tensor."""
+    v = as_values("fill_", value, self)
+    if v.ndim:
+        raise ShapeError(f"[fill_] takes a number, not a tensor of shape {v.shape}")
+    self[...] = v
+    return self
+
+
+def _zero_(self: Tensor) -> Tensor:
+    """Writes 0 to all elements; returns the tensor."""
+    self[...] = 0
+    return self
+
+
+def _copy_(self: Tensor, source: ArrayLike) -> Tensor:
+    """Writes what `source` has, which broadcasts, to all elements; returns the tensor."""
+    self[...] = source
+    return self
+
+
+def _as(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
+    def method(self: Tensor) -> Tensor:
+        return f.astype(self, dtype, copy=False)
+
+    method.__name__ = name
+    method.__qualname__ = f"Tensor.{name}"
+    method.__doc__ = f"The tensor in {dtype}; itself where it is."
+    return method
+
+
+_DTYPES = {
+    "float": float32,
+    "half": float16,
+    "double": float64,
+    "int": int32,
+    "long": int64,
+    "bool": bool_,
+}
+
+METHODS: dict[str, Any] = {
+    "clone": _clone,
+    "contiguous": _contiguous,
+    "view": _view,
+    "expand": _expand,
+    "unsqueeze": _unsqueeze,
+    "numel": _numel,
+    "dim": _dim,
+    "unbind": _unbind,
+    "chunk": _chunk,
+    "index_select": _index_select,
+    "gather": _gather,
+    "masked_fill": _masked_fill,
+    "masked_fill_": _masked_fill_,
+    "fill_": _fill_,
+    "zero_": _zero_,
+    "copy_": _copy_,
+    **{name: _as(name, dtype) for name, dtype in _DTYPES.items()},
+}

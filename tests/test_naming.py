@@ -1,0 +1,218 @@
+"""Errors name the function that was called: every public one, also where a kernel finds out."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wgtensor as wt
+import wgtensor.nn.functional as F
+from helpers import tensor
+from wgtensor import _generated
+
+MODULES = (
+    *(wt, wt.nn, wt.nn.functional, wt.nn.init, wt.nn.utils, wt.optim, wt.optim.lr_scheduler),
+    *(wt.random, wt.linalg, wt.autograd),
+)
+#: what names itself: functions that hand their own name to the core, or check by themselves
+OWN = {
+    "creation": """asarray from_dlpack arange empty empty_like eye full full_like ones ones_like
+        zeros zeros_like""",
+    "views": """astype bitcast broadcast_shapes broadcast_to expand_dims matrix_transpose
+        permute_dims reshape squeeze""",
+    "one kernel": """all any argmax argmin argsort count_nonzero cumulative_max cumulative_min
+        cumulative_prod cumulative_sum log_softmax logsumexp matmul max mean min prod softmax sort
+        std sum take take_along_axis topk var""",
+    "dtypes": "can_cast finfo get_default_dtype iinfo isdtype result_type set_default_dtype",
+    "devices": """default_device devices get_device is_available set_default_device stats
+        synchronize empty_cache memory_snapshot memory_stats reset_peak_memory set_memory_limit""",
+    "execution": "eval explain jit persist is_grad_enabled",
+    "they call functions of the user's, whose errors are their own": """backward checkpoint grad
+        gradcheck gradgradcheck jvp value_and_grad vjp""",
+}
+OWN_NAMES = {name for names in OWN.values() for name in names.split()}
+
+
+def functions() -> Iterator[tuple[str, Any]]:
+    for module in MODULES:
+        for name in getattr(module, "__all__", dir(module)):
+            value = getattr(module, name)
+            if isinstance(value, types.FunctionType) and name[0] != "_":
+                yield f"{module.__name__}.{name}", value
+
+
+def test_every_public_function_is_named() -> None:
+    unnamed = []
+    used = set()
+    for path, function in functions():
+        name = function.__name__
+        if getattr(_generated, name, None) is function:
+            continue  # a row of the table, whose name the core knows
+        if hasattr(function, "__wrapped__"):
+            assert name == path.rpartition(".")[2] or name in path, (path, name)
+        elif name in OWN_NAMES:
+            used.add(name)
+        else:
+            unnamed.append(path)
+    assert not unnamed, f"put @public on {unnamed}, or say here why not"
+    assert used == OWN_NAMES
+
+
+def test_callables_are_functions_classes_or_the_core() -> None:
+    kinds = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)
+    for module in MODULES:
+        for name in module.__all__ if hasattr(module, "__all__") else ():
+            value = getattr(module, name)
+            if callable(value) and not isinstance(value, kinds):
+                assert isinstance(value, wt.DType), (module.__name__, name)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda x: x[::0], ValueError, r"^\[getitem\] the step of slice.* must not be 0$"),
+        (
+            lambda x: x["a":],
+            TypeError,
+            r"^\[getitem\] a slice has integers and None, not slice\('a",
+        ),
+        (lambda x: x[0.0:2], TypeError, r"^\[getitem\] a slice has integers"),
+        (lambda x: x[2**100], IndexError, r"^\[getitem\] \d+ is out of bounds$"),
+        (lambda x: x.__setitem__(slice(None, None, 0), 1), ValueError, r"^\[setitem\] the step of"),
+        (lambda x: x.__setitem__(2**100, 1), IndexError, r"^\[setitem\] \d+ is out of bounds$"),
+        (
+            lambda x: wt.Event().wait("x"),
+            TypeError,
+            r"^\[wait\] timeout must be a number, not 'x'$",
+        ),
+        (
+            lambda x: wt.set_memory_limit(1e6),
+            TypeError,
+            r"^\[set_memory_limit\] .*integer, not 1000",
+        ),
+        (lambda x: wt.set_memory_limit(True), TypeError, r"^\[set_memory_limit\] .* not True$"),
+        (
+            lambda x: wt.set_memory_limit(2**70),
+            OverflowError,
+            r"^\[set_memory_limit\] .*out of bou",
+        ),
+    ],
+)
+def test_messages(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call(wt.ones(3))
+
+
+def test_a_strange_bound_keeps_its_error() -> None:
+    class Strange:
+        def __index__(self) -> int:
+            raise RuntimeError("of mine")
+
+    with pytest.raises(RuntimeError, match=r"^of mine$"):
+        wt.ones(3)[Strange() :]
+
+
+BAD = np.array([1, 9], np.int32)
+
+
+@pytest.mark.parametrize(
+    ("name", "loss"),
+    [
+        ("getitem", lambda w, i: w[i].sum()),
+        ("take", lambda w, i: wt.take(w, i, axis=0).sum()),
+        ("take_along_axis", lambda w, i: wt.take_along_axis(w, i.reshape(2, 1), 0).sum()),
+        ("embedding", lambda w, i: F.embedding(i, w).sum()),
+        ("segment_sum", lambda w, i: (wt.segment_sum(w[:2], i, 4) ** 2).sum()),
+        ("segment_max", lambda w, i: (wt.segment_max(w[:2], i, 4) ** 2).sum()),
+        ("setitem", lambda w, i: _assigned(w, i)),
+    ],
+)
+@pytest.mark.parametrize("recorded", [False, True])
+def test_gradients_of_indices_name_the_function(name: str, loss: Any, recorded: bool) -> None:
+    def step(w: wt.Tensor, i: wt.Tensor) -> wt.Tensor:
+        w.requires_grad = True
+        (g,) = wt.autograd.grad(loss(w, i), [w])
+        return g
+
+    run = wt.jit(step) if recorded else step
+    with pytest.raises(IndexError, match=rf"^\[{name}\] index 9 is out of bounds[^;]*$"):
+        run(tensor(np.ones((4, 3), np.float32)), tensor(BAD)).numpy()
+
+
+def _assigned(w: wt.Tensor, i: wt.Tensor) -> wt.Tensor:
+    t = wt.zeros((4, 3))
+    t[i] = w[:2] * 2
+    return (t * t).sum()
+
+
+def test_one_read_tells_all_that_is_out_of_range() -> None:
+    x = wt.ones((4, 3))
+    a, b = x[tensor(BAD)], wt.take(x, tensor(np.array([-7], np.int32)), axis=1)
+    wt.eval(a, b)
+    message = (
+        r"^\[getitem\] index 9 is out of bounds for axis 0 with size 4; and \[take\] index -7 "
+    )
+    with pytest.raises(IndexError, match=message):
+        wt.synchronize()
+    many = [x.reshape(1, -1)[:, : n + 3][:, tensor(BAD + 50)] for n in range(7)]
+    wt.eval(*many)
+    with pytest.raises(IndexError, match=r"with size 6; and 3 more$"):
+        wt.synchronize()
+    wt.synchronize()
+
+
+def test_what_counts_from_no_end_tells_negative_indices() -> None:
+    for dtype in ("int8", "int32", "uint8"):
+        i = wt.asarray(np.array([1, 0, 1], dtype))
+        assert wt.bincount(i, length=3).tolist() == [1, 2, 0]
+        assert F.one_hot(i, 2).tolist() == [[0, 1], [1, 0], [0, 1]]
+    for dtype in ("int8", "int32"):
+        i = wt.asarray(np.array([1, -2, 1], dtype))
+        with pytest.raises(IndexError, match=r"^\[bincount\] index -2 is .* with size 3$"):
+            wt.bincount(i, length=3).numpy()
+        with pytest.raises(IndexError, match=r"^\[one_hot\] index -2 is .* with size 2$"):
+            F.one_hot(i, 2).numpy()
+        with pytest.raises(IndexError, match=r"^\[cross_entropy\] index -2 is .* with size 4$"):
+            F.cross_entropy(wt.ones((3, 4)), i).item()
+
+
+def test_one_hot_of_no_class() -> None:
+    for bad in ([0, 3], [-1], np.array([7], np.uint8)):
+        with pytest.raises(IndexError, match=r"^\[one_hot\] index .* with size 3$"):
+            F.one_hot(bad, 3)
+    with pytest.raises(IndexError, match=r"^\[one_hot\] there are no classes for 1 integers"):
+        F.one_hot([0], 0)
+    assert F.one_hot(np.zeros((2, 0), np.int32), 3).shape == (2, 0, 3)
+
+
+def test_cross_entropy_reads_a_list_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from wgtensor import _arrays
+
+    reads = []
+    read = _arrays._read
+    monkeypatch.setattr(_arrays, "_read", lambda op, obj: reads.append(op) or read(op, obj))
+    x = wt.ones((2, 2))
+    row = [[0.5, 0.5], [0.25, 0.75]]
+    assert F.cross_entropy(x, row).item() == pytest.approx(np.log(2))
+    assert F.cross_entropy(x, [1, 0]).item() == pytest.approx(np.log(2))
+    assert reads == ["cross_entropy"] * 2
+    assert F.cross_entropy(x, [wt.asarray(r) for r in row]).item() == pytest.approx(np.log(2))
+    with pytest.raises(wt.ShapeError, match=r"^\[cross_entropy\]"):
+        F.cross_entropy(x, [[0.5], [0.5, 0.5]])
+
+
+def test_waiting_with_a_limit() -> None:
+    import asyncio
+
+    async def wait() -> bool:
+        event = wt.Event().record()
+        passed: bool = await event.wait_async(60)
+        return passed and await event.wait_async() and event.query()
+
+    assert asyncio.run(wait())
+    assert list(inspect.signature(wt.Event.wait_async).parameters) == ["self", "timeout"]
