@@ -194,8 +194,8 @@ def test_cross_entropy_reads_a_list_once(monkeypatch: pytest.MonkeyPatch) -> Non
     from wgtensor import _arrays
 
     reads = []
-    read = _arrays._read
-    monkeypatch.setattr(_arrays, "_read", lambda op, obj: reads.append(op) or read(op, obj))
+    read = _arrays.read_host
+    monkeypatch.setattr(_arrays, "read_host", lambda op, obj: reads.append(op) or read(op, obj))
     x = wt.ones((2, 2))
     row = [[0.5, 0.5], [0.25, 0.75]]
     assert F.cross_entropy(x, row).item() == pytest.approx(np.log(2))

@@ -83,6 +83,7 @@ from wgtensor import (  # noqa: E402
     _products,
     _quantiles,
     _reductions,
+    _repeating,
     _scattering,
     _searching,
     _sets,
@@ -119,6 +120,7 @@ from wgtensor._plain import *  # noqa: E402, F403
 from wgtensor._products import *  # noqa: E402, F403
 from wgtensor._quantiles import *  # noqa: E402, F403
 from wgtensor._reductions import *  # noqa: E402, F403
+from wgtensor._repeating import *  # noqa: E402, F403
 from wgtensor._scattering import *  # noqa: E402, F403
 from wgtensor._searching import *  # noqa: E402, F403
 from wgtensor._sets import *  # noqa: E402, F403
@@ -231,6 +233,7 @@ __all__ += _plain.__all__
 __all__ += _products.__all__
 __all__ += _quantiles.__all__
 __all__ += _reductions.__all__
+__all__ += _repeating.__all__
 __all__ += _scattering.__all__
 __all__ += _searching.__all__
 __all__ += _sets.__all__

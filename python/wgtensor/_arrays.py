@@ -13,18 +13,13 @@ from wgtensor._core import (
     DTypeError,
     ShapeError,
     Tensor,
-    UnsupportedError,
 )
 from wgtensor._dtypes import (
     DType,
-    bool_,
-    get_default_dtype,
-    int32,
     result_type,
-    supported,
     to_dtype,
-    uint32,
 )
+from wgtensor._host import SCALARS, SEQUENCES, host_array, is_buffer, is_weak, leaf_types, read_host
 
 __all__ = ["asarray", "from_dlpack"]
 
@@ -32,11 +27,6 @@ __all__ = ["asarray", "from_dlpack"]
 ArrayLike: TypeAlias = Any
 #: a Device, a selector ('gpu:0', 'vulkan', 'nvidia'), an index, or None for the default device
 DeviceLike: TypeAlias = Device | str | int | None
-
-_SCALARS = (bool, int, float, np.generic)
-_SEQUENCES = (list, tuple)
-_WEAK = {"bool": bool_, "uint32": uint32}  # of NumPy's scalars; the others become the defaults
-_WHOLE = {int, bool, range, list, tuple}
 
 
 def leaf(t: Tensor, requires_grad: bool) -> Tensor:
@@ -81,7 +71,7 @@ def _asarray(
         return _converted(obj, wanted, device, copy)
     if copy is False:
         raise ValueError("[asarray] host memory is always copied: copy=False cannot be kept")
-    if isinstance(obj, _SEQUENCES) and Tensor in _leaf_types(obj):
+    if isinstance(obj, SEQUENCES) and Tensor in leaf_types(obj):
         return _stacked(op, obj, wanted, device)
     return from_host(op, obj, wanted, device, like)
 
@@ -112,23 +102,23 @@ def from_host(
     """A tensor of host data; `op` is the name that errors give. Beside a tensor whose dtype is
     `like`, of 64 bits, Python numbers keep 64 bits, too.
     """
-    a = _host_array(op, obj, dtype, like)
+    a = host_array(op, obj, dtype, like)
     return _core.from_array(a, to_dtype(a.dtype), device, op)
 
 
 def host_data(op: str, obj: Any) -> np.ndarray[Any, Any] | None:
     """What NumPy makes of host data, for checks before as_tensor() takes it; None for tensors and
     sequences of them."""
-    if isinstance(obj, Tensor) or (isinstance(obj, _SEQUENCES) and Tensor in _leaf_types(obj)):
+    if isinstance(obj, Tensor) or (isinstance(obj, SEQUENCES) and Tensor in leaf_types(obj)):
         return None
-    return _read(op, obj)
+    return read_host(op, obj)
 
 
 def as_operand(op: str, obj: Any, device: Device | None, like: DType | None) -> Any:
     """What the core calls for operands that are no tensors and no scalars."""
     if isinstance(obj, np.ndarray):
         return from_host(op, obj, None, device)
-    if isinstance(obj, _SEQUENCES):
+    if isinstance(obj, SEQUENCES):
         return _asarray(op, obj, None, device, like=like)
     # Strings are buffers to nobody, and NumPy's protocol lets a type opt out.
     if getattr(obj, "__array_ufunc__", op) is None or not _is_array(obj):
@@ -142,14 +132,14 @@ def as_tensor(op: str, obj: Any, device: DeviceLike = None, like: DType | None =
     """
     if isinstance(obj, Tensor):
         return obj
-    if isinstance(obj, (*_SEQUENCES, *_SCALARS)):
+    if isinstance(obj, (*SEQUENCES, *SCALARS)):
         return _asarray(op, obj, None, device, like=like)
     return from_host(op, obj, None, device)
 
 
 def as_tensor_of(op: str, obj: Any, data: np.ndarray[Any, Any], device: DeviceLike) -> Tensor:
     """as_tensor() of what host_data() has read."""
-    a = _host_array(op, obj, None, data=data)
+    a = host_array(op, obj, None, data=data)
     return _core.from_array(a, to_dtype(a.dtype), device, op)
 
 
@@ -159,9 +149,9 @@ def as_values(op: str, obj: Any, target: Tensor) -> Tensor:
     does, by the device if it has their dtype."""
     if isinstance(obj, Tensor):
         return obj
-    if _is_weak(obj):
+    if is_weak(obj):
         return _asarray(op, obj, target.dtype, target.device)
-    a = _host_array(op, obj, None)
+    a = host_array(op, obj, None)
     if not _core.has_dtype(to_dtype(a.dtype), target.device):
         with np.errstate(invalid="ignore", over="ignore"):
             a = a.astype(target.dtype.numpy)
@@ -189,162 +179,7 @@ def _is_array(obj: Any) -> bool:
         for name in ("__array_interface__", "__array_struct__", "__array__", "__dlpack__")
     ):
         return True
-    return _is_buffer(obj)
-
-
-def _is_buffer(obj: Any) -> bool:
-    try:
-        memoryview(obj)
-    except TypeError:
-        return False
-    return True
-
-
-def _leaf_types(obj: Any) -> set[type]:
-    """The types in nested lists and tuples; each level is looked through in C."""
-    types = set(map(type, obj))
-    if not types.isdisjoint(_SEQUENCES):
-        for item in obj:
-            if type(item) in _SEQUENCES:
-                types |= _leaf_types(item)
-    return types
-
-
-def _is_weak(obj: Any) -> bool:
-    """Whether a dtype may follow from the default dtypes: nothing in it has a dtype of its own.
-
-    NumPy's scalars are as weak as Python's.
-    """
-    if isinstance(obj, (*_SCALARS, range)):
-        return True
-    if not isinstance(obj, _SEQUENCES):
-        return False
-    return all(
-        issubclass(t, (*_SCALARS, *_SEQUENCES, range)) or not hasattr(t, "__array__")
-        for t in _leaf_types(obj)
-    )
-
-
-def _only_dlpack(obj: Any) -> bool:
-    return hasattr(obj, "__dlpack__") and not hasattr(obj, "__array__") and not _is_buffer(obj)
-
-
-def _with_dtype(bits: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
-    return bits.view(dtype.numpy) if dtype.name == "bfloat16" else bits
-
-
-def _as_array(obj: Any) -> np.ndarray[Any, Any]:
-    try:
-        return np.asarray(obj)
-    except TypeError:
-        if not hasattr(obj, "__dlpack__"):
-            raise
-        return _with_dtype(*_dlpack.read(obj))  # PyTorch's bfloat16
-
-
-def _read(op: str, obj: Any) -> np.ndarray[Any, Any]:
-    """What np.asarray, DLPack or the buffer protocol makes of an object; all errors are typed."""
-    what = f"[{op}] cannot make a tensor of this {type(obj).__name__}"
-    try:
-        if isinstance(obj, (bytes, bytearray)):
-            return np.frombuffer(obj, np.uint8)
-        if _only_dlpack(obj):
-            return _with_dtype(*_dlpack.read(obj))
-        return _as_array(obj)
-    except OverflowError as error:
-        raise OverflowError(f"{what}: {error}") from None
-    except TypeError as error:
-        raise DTypeError(f"{what}: {error}") from None
-    except ValueError as error:
-        raise ShapeError(f"{what}: {error}") from None
-    except (BufferError, RuntimeError) as error:  # DLPack: on another device, read-only, ...
-        raise UnsupportedError(f"{what}: NumPy does not take it: {error}") from None
-
-
-def _host_array(
-    op: str,
-    obj: Any,
-    dtype: DType | None,
-    like: DType | None = None,
-    data: np.ndarray[Any, Any] | None = None,
-) -> np.ndarray[Any, Any]:
-    """`obj` as an array of a supported dtype in native byte order; nothing is narrowed unasked.
-    data: what was read of it before."""
-    a = _read(op, obj) if data is None else data
-    weak = _is_weak(obj)
-    if weak and a.dtype.kind in "fO" and a.size and _leaf_types([obj]) <= _WHOLE:
-        a = _wholes(a, obj)
-    if a.dtype.kind not in "biuf" and supported(a.dtype) is None:
-        if a.dtype.kind == "O" and weak and _leaf_types([obj]) <= _WHOLE:
-            raise OverflowError(f"[{op}] Python integers that fit no dtype: {_start(obj)}")
-        raise DTypeError(
-            f"[{op}] cannot make a tensor of a {type(obj).__name__} with dtype {a.dtype}"
-        )
-    if not a.dtype.isnative:
-        a = a.astype(a.dtype.newbyteorder("="))
-    if weak:
-        if a.dtype.kind == "f" and a.size and _leaf_types([obj]) <= _WHOLE:
-            raise OverflowError(f"[{op}] Python integers that fit no dtype: {_start(obj)}")
-        return _from_numbers(op, a, dtype, like)
-    if dtype is not None:
-        return _cast(op, a, dtype)
-    if supported(a.dtype) is None:
-        raise DTypeError(
-            f"[{op}] no dtype {a.dtype} on the device, for an array of shape {a.shape}, and "
-            f"nothing is narrowed in silence: ask, as in asarray(x, dtype='{_nearest(a.dtype)}')"
-        )
-    return a
-
-
-def _start(obj: Any) -> str:
-    text = repr(obj)
-    return text if len(text) < 60 else text[:60] + "..."
-
-
-def _nearest(dtype: np.dtype[Any]) -> str:
-    return {"f": "float32", "u": "uint32"}.get(dtype.kind, "int32")
-
-
-def _wholes(a: np.ndarray[Any, Any], obj: Any) -> np.ndarray[Any, Any]:
-    """Integers of which NumPy makes floats or objects, as uint64 where that holds them all."""
-    try:
-        return np.array(obj, dtype=np.uint64)
-    except (OverflowError, TypeError, ValueError):
-        return a
-
-
-def _from_numbers(
-    op: str, a: np.ndarray[Any, Any], dtype: DType | None, like: DType | None
-) -> np.ndarray[Any, Any]:
-    """Python numbers in the dtype asked for, or else in the default dtype of their kind; in `like`
-    if it has 64 bits and holds them."""
-    if dtype is None and like is not None and like.itemsize == 8 and a.dtype.kind in "iuf":
-        whole = a.dtype.kind in "iu"
-        bounds = np.iinfo(like.numpy) if like.kind in "iu" else None
-        if bounds is None or (whole and a.size and bounds.min <= a.min() and a.max() <= bounds.max):
-            return a.astype(like.numpy)
-    if dtype is None:
-        # bfloat16 has a kind of its own in NumPy
-        is_float = a.dtype.kind == "f" or a.dtype.name == "bfloat16"
-        dtype = _WEAK.get(a.dtype.name) or (get_default_dtype() if is_float else int32)
-    return _cast(op, a, dtype)
-
-
-def _cast(op: str, a: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
-    """In another dtype. Raises OverflowError for what an integer dtype does not hold, ValueError
-    for NaN."""
-    if dtype.kind in "iu" and a.dtype.kind in "iuf" and a.dtype != dtype.numpy and a.size:
-        low, high = a.min(), a.max()
-        if np.isnan(low):
-            raise ValueError(f"[{op}] nan cannot become {dtype}")
-        bounds = np.iinfo(dtype.numpy)
-        if not (low >= bounds.min and high <= bounds.max):  # also for NaN
-            raise OverflowError(
-                f"[{op}] numbers from {low.item()} to {high.item()} do not fit {dtype}: "
-                f"ask for another dtype"
-            )
-    with np.errstate(over="ignore"):
-        return a.astype(dtype.numpy, copy=False)
+    return is_buffer(obj)
 
 
 def _converted(t: Tensor, dtype: DType | None, device: DeviceLike, copy: bool | None) -> Tensor:
@@ -379,7 +214,7 @@ def _stacked(op: str, items: Any, dtype: DType | None, device: DeviceLike) -> Te
     """Nested sequences that hold tensors: one tensor with a new first axis for each level."""
     if device is None:
         device = _only_device(op, items)
-    parts = [x if isinstance(x, _SCALARS) else _asarray(op, x, None, device) for x in items]
+    parts = [x if isinstance(x, SCALARS) else _asarray(op, x, None, device) for x in items]
     shapes = sorted({x.shape if isinstance(x, Tensor) else () for x in parts})
     if len(shapes) > 1:
         raise ShapeError(f"[{op}] a sequence of tensors with different shapes: {shapes}")
@@ -399,7 +234,7 @@ def _only_device(op: str, items: Any) -> Device | None:
     found: Device | None = None
     for x in items:
         here = x.device if isinstance(x, Tensor) else None
-        if isinstance(x, _SEQUENCES):
+        if isinstance(x, SEQUENCES):
             here = _only_device(op, x)
         if found is not None and here is not None and here != found:
             raise DeviceMismatchError(

@@ -13,6 +13,7 @@ from wgtensor import (
     _dlpack,
     _printing,
     _reduction_methods,
+    _repeating,
     _torch_methods,
     _ufuncs,
 )
@@ -144,7 +145,7 @@ def _rdivmod(self: Tensor, other: Any, /) -> tuple[Tensor, Tensor]:
 
 def _repeat(self: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
     """Each element that many times in a row along an axis; of the flattened tensor by default."""
-    return m.repeat(self, repeats, axis=axis)
+    return _repeating.repeat(self, repeats, axis=axis)
 
 
 def _trace(
