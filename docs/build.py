@@ -112,6 +112,7 @@ GROUPS = {
         *("matmul", "vecdot", "dot", "inner", "outer", "tensordot", "einsum", "kron", "cross"),
         *("trace", "vdot", "matvec", "vecmat", "softmax", "log_softmax"),
     ),
+    "Files": ("save", "load"),
     "Gradients": ("grad", "value_and_grad", "vjp", "jvp", "checkpoint", "is_grad_enabled"),
     "dtypes": (
         *("astype", "bitcast", "result_type", "can_cast", "isdtype", "finfo", "iinfo"),

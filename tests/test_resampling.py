@@ -70,9 +70,46 @@ def test_a_recurrent_network_learns_and_is_recorded() -> None:
         assert losses[-1] < 0.25 < losses[0]
 
 
+def test_a_projected_lstm() -> None:
+    """The equations of Sak, Senior and Beaufays (2014), by NumPy."""
+    net = nn.LSTM(3, 5, num_layers=2, bidirectional=True, proj_size=2)
+    x = np.random.default_rng(4).standard_normal((4, 6, 3)).astype(np.float32)
+    y, (h, c) = net(wt.asarray(x))
+    assert (y.shape, h.shape, c.shape) == ((4, 6, 4), (4, 6, 2), (4, 6, 5))
+    assert repr(net) == "LSTM(3, 5, num_layers=2, bidirectional=True, proj_size=2)"
+    names = ["weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr"]
+    assert [*net.state_dict()][:5] == [f"{n}_l0" for n in names]
+
+    def sigmoid(a: Any) -> Any:
+        return 1 / (1 + np.exp(-a))
+
+    def run(x: Any, suffix: str) -> Any:
+        w_ih, w_hh, b_ih, b_hh, w_hr = (net.state_dict()[n + suffix].numpy() for n in names)
+        h, c, out = np.zeros((6, 2)), np.zeros((6, 5)), []
+        for t in x:
+            i, f, g, o = np.split(t @ w_ih.T + b_ih + h @ w_hh.T + b_hh, 4, axis=-1)
+            c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+            h = (sigmoid(o) * np.tanh(c)) @ w_hr.T
+            out.append(h)
+        return np.stack(out)
+
+    layer = x
+    for k in range(2):
+        back = run(layer[::-1], f"_l{k}_reverse")[::-1]
+        layer = np.concatenate([run(layer, f"_l{k}"), back], axis=-1)
+    np.testing.assert_allclose(y.numpy(), layer, rtol=1e-4, atol=1e-6)
+    again, _ = net(wt.asarray(x), (wt.zeros((4, 6, 2)), wt.zeros((4, 6, 5))))
+    np.testing.assert_array_equal(again.numpy(), y.numpy())
+    y.sum().backward()
+    assert all(p.grad is not None for p in net.parameters())
+
+
 @pytest.mark.parametrize(
     ("error", "call"),
     [
+        (ValueError, lambda: nn.LSTM(3, 4, proj_size=4)),
+        (wt.ShapeError, lambda: nn.LSTM(3, 4, proj_size=2)(
+            wt.ones((5, 1, 3)), (wt.ones((1, 1, 4)), wt.ones((1, 1, 4))))),
         (ValueError, lambda: F.interpolate(wt.ones((1, 1, 2)))),
         (ValueError, lambda: F.interpolate(wt.ones((1, 1, 2)), 3, 2.0)),
         (ValueError, lambda: F.interpolate(wt.ones((1, 1, 2)), 3, mode="cubic")),

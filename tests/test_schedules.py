@@ -61,6 +61,22 @@ FORMS: dict[str, tuple[Callable[[optim.Optimizer], Any], Callable[[int], float]]
         lambda o: s.PolynomialLR(o, 6, 2.0),
         lambda e: BASE * (1 - min(e, 6) / 6) ** 2,
     ),
+    "cyclic": (
+        lambda o: s.CyclicLR(o, 0.1, 0.5, 4, 2, cycle_momentum=False),
+        lambda e: 0.1 + 0.4 * (e % 6 / 4 if e % 6 <= 4 else 1 - (e % 6 - 4) / 2),
+    ),
+    "cyclic, half as high": (
+        lambda o: s.CyclicLR(o, 0.1, 0.5, 2, mode="triangular2", cycle_momentum=False),
+        lambda e: 0.1 + 0.4 / 2 ** (e // 4) * (1 - abs(e % 4 / 2 - 1)),
+    ),
+    "cyclic, decaying": (
+        lambda o: s.CyclicLR(o, 0.1, 0.5, 2, mode="exp_range", gamma=0.9, cycle_momentum=False),
+        lambda e: 0.1 + 0.4 * 0.9**e * (1 - abs(e % 4 / 2 - 1)),
+    ),
+    "cyclic by a function": (
+        lambda o: s.CyclicLR(o, 0.1, 0.5, 2, scale_fn=lambda c: 1 / c, cycle_momentum=False),
+        lambda e: 0.1 + 0.4 / (e // 4 + 1) * (1 - abs(e % 4 / 2 - 1)),
+    ),
     "cosine": (lambda o: s.CosineAnnealingLR(o, 5, 0.1), lambda e: cosine(e, 5, 0.1)),
     "restarts": (lambda o: s.CosineAnnealingWarmRestarts(o, 3), lambda e: cosine(e % 3, 3)),
     "longer restarts": (
@@ -206,3 +222,26 @@ def test_going_on() -> None:
 def test_errors(error: type[Exception], make: Callable[[optim.Optimizer], Any]) -> None:
     with pytest.raises(error, match=r"^\["):
         make(optimizer())
+
+
+def test_cycles_of_momentum_go_the_other_way() -> None:
+    for cls, read in (
+        (optim.SGD, lambda g: g["momentum"]),
+        (optim.Adam, lambda g: g["betas"][0]),
+    ):
+        o = optimizer(cls=cls)
+        schedule = s.CyclicLR(o, 0.1, 0.5, 2, base_momentum=0.8, max_momentum=0.9)
+        found = []
+        for _ in range(5):
+            found.append(read(o.param_groups[0]))
+            schedule.step()
+        assert found == pytest.approx([0.9, 0.85, 0.8, 0.85, 0.9])
+        again = s.CyclicLR(optimizer(cls=cls), 0.1, 0.5, 2)
+        again.load_state_dict(schedule.state_dict())
+        assert again.last_epoch == 5
+    with pytest.raises(ValueError, match=r"^\[CyclicLR\] mode"):
+        s.CyclicLR(optimizer(), 0.1, 0.5, mode="square")
+    with pytest.raises(ValueError, match=r"^\[CyclicLR\] steps"):
+        s.CyclicLR(optimizer(), 0.1, 0.5, 0)
+    with pytest.raises(ValueError, match="needs an optimizer with momentum"):
+        s.CyclicLR(optimizer(cls=optim.Adagrad), 0.1, 0.5)

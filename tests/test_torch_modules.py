@@ -76,6 +76,7 @@ RECURRENT: list[tuple[str, tuple[Any, ...], dict[str, Any], tuple[int, ...]]] = 
     ("LSTM", (3, 4), {"num_layers": 2, "bidirectional": True}, (5, 2, 3)),
     ("LSTM", (3, 4), {"batch_first": True}, (2, 5, 3)),
     ("LSTM", (3, 4), {}, (5, 3)),
+    ("LSTM", (3, 4), {"proj_size": 2, "num_layers": 2, "bidirectional": True}, (5, 2, 3)),
     ("GRU", (3, 4), {"num_layers": 2, "batch_first": True}, (2, 5, 3)),
     ("GRU", (3, 4), {"bidirectional": True}, (5, 3)),
     ("RNNCell", (3, 4), {}, (2, 3)),
@@ -102,8 +103,8 @@ def test_recurrent_networks(case: int, rng: np.random.Generator) -> None:
         compare(lambda t, i=which: all_of(ours(t))[i], lambda t, i=which: all_of(theirs(t))[i], [x])
     for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
         close(p.grad, q.grad, 1e-4)
-    last = all_of(theirs(torch.tensor(x)))[-1].detach().numpy()
-    start = [normal(rng, *last.shape) for _ in range(1 + name.startswith("LSTM"))]
+    states = all_of(theirs(torch.tensor(x)))[-1 - name.startswith("LSTM") :]
+    start = [normal(rng, *t.shape) for t in states]
     compare(
         lambda t, *s: all_of(ours(t, s if len(s) > 1 else s[0]))[0],
         lambda t, *s: all_of(theirs(t, s if len(s) > 1 else s[0]))[0],

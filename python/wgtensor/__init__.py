@@ -66,6 +66,7 @@ from wgtensor import (  # noqa: E402
     _config,
     _einsum,
     _elementwise,
+    _files,
     _functions,
     _generated,
     _grad,
@@ -100,6 +101,7 @@ from wgtensor._config import *  # noqa: E402, F403
 from wgtensor._devices import *  # noqa: E402, F403
 from wgtensor._einsum import *  # noqa: E402, F403
 from wgtensor._elementwise import *  # noqa: E402, F403
+from wgtensor._files import *  # noqa: E402, F403
 from wgtensor._functions import *  # noqa: E402, F403
 from wgtensor._generated import *  # noqa: E402, F403
 from wgtensor._grad import *  # noqa: E402, F403
@@ -217,6 +219,7 @@ __all__ += _config.__all__
 __all__ += _devices.__all__
 __all__ += _einsum.__all__
 __all__ += _elementwise.__all__
+__all__ += _files.__all__
 __all__ += _functions.__all__
 __all__ += _grad.__all__
 __all__ += _grids.__all__

@@ -54,18 +54,23 @@ class _Weights(Module):
 
     gates: int
     states = 1
+    hidden_size: int
 
     def _step(self) -> Step:
         raise NotImplementedError
 
-    def _add_weights(self, inputs: int, hidden: int, suffix: str, bias: bool, at: Any) -> None:
+    def _add_weights(
+        self, inputs: int, hidden: int, suffix: str, bias: bool, at: Any, projected: int = 0
+    ) -> None:
         rows = self.gates * hidden
         shapes: dict[str, tuple[int, ...] | None] = {
             "weight_ih": (rows, inputs),
-            "weight_hh": (rows, hidden),
+            "weight_hh": (rows, projected or hidden),
             "bias_ih": (rows,) if bias else None,
             "bias_hh": (rows,) if bias else None,
         }
+        if projected:
+            shapes["weight_hr"] = (projected, hidden)
         for name, shape in shapes.items():
             if shape is None and suffix:
                 continue  # as PyTorch's: layers have no names for what is not there
@@ -80,22 +85,34 @@ class _Weights(Module):
     def _of(self, name: str, suffix: str) -> Any:
         return self._parameters.get(name + suffix)
 
-    def _zeros(self, like: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, ...]:
-        return (_core.full(shape, 0, like.dtype, like.device, type(self).__name__),) * self.states
+    def _widths(self) -> tuple[int, ...]:
+        """Elements of each state."""
+        return (self.hidden_size,) * self.states
 
-    def _given(self, op: str, state: Any, shape: tuple[int, ...]) -> tuple[Tensor, ...]:
+    def _shapes(self, *batch: int) -> list[tuple[int, ...]]:
+        return [(*batch, n) for n in self._widths()]
+
+    def _zeros(self, like: Tensor, *batch: int) -> tuple[Tensor, ...]:
+        op = type(self).__name__
+        return tuple(_core.full(s, 0, like.dtype, like.device, op) for s in self._shapes(*batch))
+
+    def _given(self, op: str, state: Any, *batch: int) -> tuple[Tensor, ...]:
         """An initial state as a tuple. Raises ShapeError."""
         given = (state,) if self.states == 1 else tuple(state)
         made = tuple(as_tensor(op, s) for s in given)
-        if len(made) != self.states or any(s.shape != shape for s in made):
+        shapes = self._shapes(*batch)
+        if [s.shape for s in made] != shapes:
             raise ShapeError(
-                f"[{op}] takes {self.states} initial state(s) of shape {shape}, not "
+                f"[{op}] takes {self.states} initial state(s) of shape "
+                f"{', '.join(map(str, dict.fromkeys(shapes)))}, not "
                 f"{', '.join(str(s.shape) for s in made)}"
             )
         return made
 
 
 class _Recurrent(_Weights):
+    proj_size = 0
+
     def __init__(
         self,
         input_size: int,
@@ -117,9 +134,9 @@ class _Recurrent(_Weights):
         ways = 2 if bidirectional else 1
         at = {"dtype": dtype, "device": device}
         for layer in range(num_layers):
-            inputs = input_size if layer == 0 else hidden_size * ways
+            inputs = input_size if layer == 0 else self._widths()[0] * ways
             for suffix in self._suffixes(layer):
-                self._add_weights(inputs, hidden_size, suffix, bias, at)
+                self._add_weights(inputs, hidden_size, suffix, bias, at, self.proj_size)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -132,7 +149,7 @@ class _Recurrent(_Weights):
 
     def forward(self, input: ArrayLike, hx: Any = None) -> tuple[Tensor, Any]:
         """Outputs of the last layer, (L, N, ways * hidden), and the last states of all layers,
-        (layers * ways, N, hidden).
+        (layers * ways, N, hidden); an LSTM's h has proj_size elements if that is not 0.
 
         input: (L, N, input_size), (N, L, ..) with batch_first, or (L, ..). hx: the initial states,
         zeros by default; of LSTM (h, c).
@@ -147,13 +164,12 @@ class _Recurrent(_Weights):
         x = x.permute(1, 0, 2) if batched and self.batch_first else x
         x = x if batched else x.expand_dims(1)
         count = self.num_layers * (2 if self.bidirectional else 1)
-        shape = (count, x.shape[1], self.hidden_size)
         if hx is None:
-            state = self._zeros(x, shape)
+            state = self._zeros(x, count, x.shape[1])
         elif batched:
-            state = self._given(op, hx, shape)
+            state = self._given(op, hx, count, x.shape[1])
         else:
-            flat = self._given(op, hx, (count, self.hidden_size))
+            flat = self._given(op, hx, count)
             state = tuple(s.expand_dims(1) for s in flat)
         y, last = self._layers(x, state)
         y = y if batched else y.squeeze(1)
@@ -181,10 +197,13 @@ class _Recurrent(_Weights):
         """One layer in one direction. The inputs' shares are one product for all times."""
         shares = linear(x, self._of("weight_ih", suffix), self._of("bias_ih", suffix))
         weight, bias = self._of("weight_hh", suffix), self._of("bias_hh", suffix)
+        projection = self._of("weight_hr", suffix)
         outputs: list[Tensor] = []
         times = range(x.shape[0])
         for t in reversed(times) if backwards else times:
             state = self._step()(shares[t], linear(state[0], weight, bias), state)
+            if projection is not None:
+                state = (linear(state[0], projection), *state[1:])
             outputs.append(state[0])
         if not outputs:
             raise ShapeError(f"[{type(self).__name__}] takes one element of time or more")
@@ -193,7 +212,7 @@ class _Recurrent(_Weights):
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
         defaults = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0,
-                    "bidirectional": False}  # fmt: skip
+                    "bidirectional": False, "proj_size": 0}  # fmt: skip
         for name, default in defaults.items():
             value = getattr(self, name)
             text += "" if value == default else f", {name}={value}"
@@ -251,7 +270,35 @@ class _GRUUnit:
 
 
 class LSTM(_LSTMUnit, _Recurrent):
-    """Long short-term memory over time; its states are (h, c)."""
+    """Long short-term memory over time; its states are (h, c).
+
+    proj_size: h, and so the outputs, are a product of the hidden state with a matrix of that many
+    rows, fewer than hidden_size; 0 for none (Sak, Senior and Beaufays 2014).
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: DeviceLike = None,
+        dtype: Any = None,
+    ) -> None:
+        if not 0 <= proj_size < max(hidden_size, 1):
+            raise ValueError(f"[LSTM] proj_size {proj_size} is not below hidden_size {hidden_size}")
+        self.proj_size = proj_size
+        super().__init__(
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
+            device, dtype,
+        )  # fmt: skip
+
+    def _widths(self) -> tuple[int, ...]:
+        return (self.proj_size or self.hidden_size, self.hidden_size)
 
 
 class GRU(_GRUUnit, _Recurrent):
@@ -279,8 +326,8 @@ class _Cell(_Weights):
         x = as_tensor(op, input)
         if x.ndim not in (1, 2) or x.shape[-1] != self.input_size:
             raise ShapeError(f"[{op}] takes (N, {self.input_size}), not {x.shape}")
-        shape = (*x.shape[:-1], self.hidden_size)
-        state = self._zeros(x, shape) if hx is None else self._given(op, hx, shape)
+        batch = x.shape[:-1]
+        state = self._zeros(x, *batch) if hx is None else self._given(op, hx, *batch)
         shares = linear(x, self._of("weight_ih", ""), self._of("bias_ih", ""))
         own = linear(state[0], self._of("weight_hh", ""), self._of("bias_hh", ""))
         made = self._step()(shares, own, state)

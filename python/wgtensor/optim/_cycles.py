@@ -9,6 +9,19 @@ from wgtensor.optim._optimizer import Optimizer
 from wgtensor.optim._schedules import LRScheduler, _each
 
 
+def has_momentum(group: dict[str, Any]) -> bool:
+    """Whether the group's optimizer has a momentum, or betas, of which the first is one."""
+    return "momentum" in group or "betas" in group
+
+
+def set_momentum(group: dict[str, Any], value: float) -> None:
+    """Sets it."""
+    if "betas" in group:
+        group["betas"] = (value, *group["betas"][1:])
+    else:
+        group["momentum"] = value
+
+
 class CosineAnnealingLR(LRScheduler):
     """eta_min + (lr - eta_min) (1 + cos(pi epoch / T_max)) / 2 (Loshchilov and Hutter 2017)."""
 
@@ -135,17 +148,10 @@ class OneCycleLR(LRScheduler):
             strict=True,
         )
         for group, low, high in pairs:
-            if "momentum" not in group and "betas" not in group:
+            if not has_momentum(group):
                 raise ValueError("[OneCycleLR] cycle_momentum needs an optimizer with momentum")
             group["base_momentum"], group["max_momentum"] = low, high
-            self._set_momentum(group, high)
-
-    @staticmethod
-    def _set_momentum(group: dict[str, Any], value: float) -> None:
-        if "betas" in group:
-            group["betas"] = (value, *group["betas"][1:])
-        else:
-            group["momentum"] = value
+            set_momentum(group, high)
 
     def _between(self, start: float, end: float, share: float) -> float:
         if self.anneal_strategy == "linear":
@@ -172,5 +178,5 @@ class OneCycleLR(LRScheduler):
             rates.append(self._between(group[first], group[last], share))
             if self.cycle_momentum:
                 low, high = group[other[first]], group[other[last]]
-                self._set_momentum(group, self._between(low, high, share))
+                set_momentum(group, self._between(low, high, share))
         return rates

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wgtensor.optim._cycles import CosineAnnealingLR, CosineAnnealingWarmRestarts, OneCycleLR
+from wgtensor.optim._cyclic import CyclicLR
 from wgtensor.optim._plateau import ReduceLROnPlateau
 from wgtensor.optim._schedules import (
     ChainedScheduler,
@@ -24,6 +25,7 @@ __all__ = [
     "ConstantLR",
     "CosineAnnealingLR",
     "CosineAnnealingWarmRestarts",
+    "CyclicLR",
     "ExponentialLR",
     "LRScheduler",
     "LambdaLR",

@@ -1,0 +1,151 @@
+"""Tensors in files: safetensors, and NumPy's npz and npy. None of them can hold code."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor, asarray
+from wgtensor._core import DTypeError, Tensor, UnsupportedError
+from wgtensor._naming import public
+
+__all__ = ["load", "save"]
+
+Array = np.ndarray[Any, Any]
+_SUFFIXES = (".safetensors", ".npz", ".npy")
+
+
+def _path(op: str, file: Any) -> tuple[Path, str]:
+    try:
+        path = Path(os.fspath(file))
+    except TypeError:
+        raise TypeError(f"[{op}] takes the path of a file, not {type(file).__name__}") from None
+    if path.suffix not in _SUFFIXES:
+        raise ValueError(f"[{op}] the name of a file ends with {', '.join(_SUFFIXES)}, not {path}")
+    return path, path.suffix
+
+
+def _safetensors(op: str) -> Any:
+    try:
+        import safetensors
+        import safetensors.numpy
+    except ImportError:
+        raise UnsupportedError(
+            f"[{op}] files of safetensors take that package: pip install 'wgtensor[io]'"
+        ) from None
+    return safetensors
+
+
+def _host(name: str, x: ArrayLike, suffix: str) -> Array:
+    a: Array = x.detach().numpy() if isinstance(x, Tensor) else np.asarray(x)
+    if suffix != ".safetensors" and a.dtype.kind not in "biuf":
+        raise DTypeError(
+            f"[save] NumPy's files hold no {a.dtype}, as {name} has: save it as .safetensors"
+        )
+    return np.ascontiguousarray(a).reshape(a.shape)
+
+
+@public
+def save(file: str | os.PathLike[str], tensors: Any, /) -> None:
+    """Writes a dict of names and tensors, as of `state_dict()`, to a .safetensors or .npz file; or
+    one tensor to an .npy file. Waits for their values.
+
+    An older file of the name stays whole until the new one is. .safetensors takes the package
+    safetensors (`pip install wgtensor[io]`). Raises TypeError, DTypeError for bfloat16 in NumPy's
+    files, UnsupportedError without the package, OSError.
+    """
+    path, suffix = _path("save", file)
+    if suffix == ".npy":
+        if isinstance(tensors, Mapping):
+            raise TypeError("[save] an .npy file holds one tensor: save a dict as .safetensors")
+        one = _host("the tensor", as_tensor("save", tensors), suffix)
+        _replace(path, lambda part: _write_npy(part, one))
+        return
+    if not isinstance(tensors, Mapping):
+        raise TypeError(
+            f"[save] a {suffix} file holds a dict of names and tensors, not "
+            f"{type(tensors).__name__}"
+        )
+    for name, value in tensors.items():
+        if not isinstance(name, str) or not isinstance(value, (Tensor, np.ndarray)):
+            raise TypeError(f"[save] {name!r}: {type(value).__name__} is no name with a tensor")
+    arrays = {name: _host(name, value, suffix) for name, value in tensors.items()}
+    if suffix == ".npz":
+        _replace(path, lambda part: _write_npz(part, arrays))
+        return
+    library = _safetensors("save")
+    _replace(path, lambda part: library.numpy.save_file(arrays, part))
+
+
+def _replace(path: Path, write: Any) -> None:
+    """Writes beside the file and moves the whole into its place."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        write(part)
+        if path.exists():
+            part.chmod(path.stat().st_mode)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write_npy(part: Path, array: Array) -> None:
+    with part.open("wb") as f:
+        np.lib.format.write_array(f, array, allow_pickle=False)
+
+
+def _write_npz(part: Path, arrays: Mapping[str, Array]) -> None:
+    """As np.savez, which does not take every name."""
+    with zipfile.ZipFile(part, "w", zipfile.ZIP_STORED, allowZip64=True) as z:
+        for name, array in arrays.items():
+            with z.open(f"{name}.npy", "w", force_zip64=True) as f:
+                np.lib.format.write_array(f, array, allow_pickle=False)
+
+
+@public
+def load(file: str | os.PathLike[str], /, *, device: DeviceLike = None) -> Any:
+    """What a .safetensors or .npz file holds, as a dict of names and tensors; of an .npy file the
+    tensor. `Module.load_state_dict()` takes such a dict.
+
+    Nothing in a file is run. Raises ValueError for what is no such file, DTypeError for dtypes that
+    the device lacks, UnsupportedError without the package safetensors, OSError.
+    """
+    path, suffix = _path("load", file)
+    read = {".npy": _read_npy, ".npz": _read_npz, ".safetensors": _read_safetensors}[suffix]
+    found = read(path)
+    if not isinstance(found, dict):
+        return asarray(found, device=device)
+    return {name: asarray(a, device=device) for name, a in found.items()}
+
+
+def _read_npy(path: Path) -> Array:
+    try:
+        made: Array = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise ValueError(f"[load] {path} is no .npy file of numbers: {error}") from None
+    return made
+
+
+def _read_npz(path: Path) -> dict[str, Array]:
+    try:
+        with np.load(path, allow_pickle=False) as z:
+            return {name: z[name] for name in z.files}
+    except (ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError) as error:
+        raise ValueError(f"[load] {path} is no .npz file of numbers: {error}") from None
+
+
+def _read_safetensors(path: Path) -> dict[str, Array]:
+    library = _safetensors("load")
+    try:
+        with library.safe_open(path, framework="np") as f:
+            return {name: f.get_tensor(name) for name in f.keys()}  # noqa: SIM118 - no mapping
+    except FileNotFoundError:
+        raise
+    except (library.SafetensorError, TypeError, AttributeError, KeyError) as error:
+        raise ValueError(f"[load] {path} cannot be read as .safetensors: {error}") from None

@@ -1,0 +1,134 @@
+"""Tensors in files: what is written comes back, other programs read it, and nothing is run."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wgtensor as wt
+from helpers import ALL_DTYPES, device_has, tensor
+from wgtensor import nn
+
+SUFFIXES = (".npz", ".safetensors")
+
+
+def needs(suffix: str) -> None:
+    if suffix == ".safetensors":
+        pytest.importorskip("safetensors")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_every_dtype_comes_back(tmp_path: Path, suffix: str) -> None:
+    needs(suffix)
+    rng = np.random.default_rng(1)
+    given = {}
+    for name in filter(device_has, ALL_DTYPES):
+        if suffix == ".npz" and name == "bfloat16":
+            continue
+        for shape in ((3, 5), (), (0, 2)):
+            t = wt.asarray(rng.integers(0, 2, shape), dtype=name)
+            given[f"{name}/{len(shape)}.{t.size} file"] = t
+    given["file"] = wt.ones((4, 6))[::2, ::-2].T  # a view, and a word of np.savez
+    wt.save(tmp_path / f"x{suffix}", given)
+    found = wt.load(tmp_path / f"x{suffix}")
+    assert set(found) == set(given)
+    for name, t in given.items():
+        assert (found[name].dtype, found[name].shape) == (t.dtype, t.shape)
+        np.testing.assert_array_equal(found[name].numpy(), t.numpy())
+
+
+def test_other_programs_read_it(tmp_path: Path) -> None:
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    wt.save(tmp_path / "x.npy", tensor(x))
+    np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), x)
+    np.testing.assert_array_equal(wt.load(str(tmp_path / "x.npy")).numpy(), x)
+    wt.save(tmp_path / "x.npz", {"a": x, "b": tensor(x) + 1})
+    with np.load(tmp_path / "x.npz") as z:
+        np.testing.assert_array_equal(z["b"], x + 1)
+    np.savez_compressed(tmp_path / "y.npz", a=x)
+    np.testing.assert_array_equal(wt.load(tmp_path / "y.npz")["a"].numpy(), x)
+    library = pytest.importorskip("safetensors.numpy")
+    wt.save(tmp_path / "x.safetensors", {"a": x})
+    np.testing.assert_array_equal(library.load_file(tmp_path / "x.safetensors")["a"], x)
+    library.save_file({"c": x}, tmp_path / "y.safetensors", {"format": "pt"})
+    np.testing.assert_array_equal(wt.load(tmp_path / "y.safetensors")["c"].numpy(), x)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_model_goes_on(tmp_path: Path, suffix: str) -> None:
+    needs(suffix)
+
+    def make() -> nn.Module:
+        return nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.LSTM(4, 2))
+
+    first, second = make(), make()
+    first[1](wt.ones((5, 4)) * 3)  # statistics move
+    wt.save(tmp_path / f"model{suffix}", first.state_dict())
+    second.load_state_dict(wt.load(tmp_path / f"model{suffix}"))
+    for name, value in first.state_dict().items():
+        np.testing.assert_array_equal(second.state_dict()[name].numpy(), value.numpy())
+
+
+def test_an_older_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+    wt.save(path, {"a": wt.ones(3)})
+    with pytest.raises(TypeError):
+        wt.save(path, {"a": wt.ones(3), "b": "text"})
+    bad = np.array([object()])
+    with pytest.raises(wt.DTypeError, match=r"^\[save\] NumPy's files hold no object"):
+        wt.save(path, {"a": bad})
+    assert wt.load(path)["a"].tolist() == [1, 1, 1]
+    if sys.platform != "win32":
+        path.chmod(0o640)
+        wt.save(path, {"a": wt.zeros(3)})
+        assert path.stat().st_mode & 0o777 == 0o640
+    assert [f.name for f in tmp_path.iterdir()] == ["x.npz"]
+
+
+class Harm:
+    def __reduce__(self) -> Any:
+        return (exec, ("raise SystemExit('code was run')",))
+
+
+def test_nothing_is_run(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array([Harm()]), allow_pickle=True)
+    np.savez(tmp_path / "x.npz", a=np.array([Harm()]))
+    for name in ("x.npy", "x.npz"):
+        with pytest.raises(ValueError, match=rf"^\[load\] .*{name} is no"):
+            wt.load(tmp_path / name)
+    (tmp_path / "p.npz").write_bytes(pickle.dumps(Harm()))
+    with pytest.raises(ValueError, match=r"^\[load\]"):
+        wt.load(tmp_path / "p.npz")
+
+
+def test_errors(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"^\[save\] the name of a file ends with .*not x\.pt$"):
+        wt.save("x.pt", {})
+    with pytest.raises(TypeError, match=r"^\[load\] takes the path of a file, not int$"):
+        wt.load(3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^\[save\] a \.npz file holds a dict .*not Tensor$"):
+        wt.save(tmp_path / "x.npz", wt.ones(3))
+    with pytest.raises(TypeError, match=r"^\[save\] an \.npy file holds one tensor"):
+        wt.save(tmp_path / "x.npy", {})
+    with pytest.raises(FileNotFoundError):
+        wt.load(tmp_path / "none.npz")
+    with pytest.raises(wt.DTypeError, match=r"hold no bfloat16, as w has"):
+        wt.save(tmp_path / "x.npz", {"w": wt.ones(2, dtype="bfloat16")})
+    pytest.importorskip("safetensors")
+    with pytest.raises(FileNotFoundError):
+        wt.load(tmp_path / "none.safetensors")
+    (tmp_path / "x.safetensors").write_bytes(b"\xff" * 100)
+    with pytest.raises(ValueError, match=r"^\[load\] .*x\.safetensors cannot be read"):
+        wt.load(tmp_path / "x.safetensors")
+
+
+def test_the_package_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    for call in (lambda f: wt.save(f, {"a": wt.ones(1)}), wt.load):
+        with pytest.raises(wt.UnsupportedError, match=r"pip install 'wgtensor\[io\]'"):
+            call(tmp_path / "x.safetensors")
