@@ -213,15 +213,24 @@ def operations() -> str:
 
 def settings() -> str:
     rows = [
-        (f"`{name}`", kind, f"`{default}`" if default else "empty", f"`{env}`", text)
-        for name, kind, default, env, text in _core.settings()
+        (
+            f"`{name}`",
+            kind,
+            f"`{default}`" if default else "empty",
+            values or "any text",
+            f"`{env}`",
+            text,
+        )
+        for name, kind, default, env, values, text in _core.settings()
     ]
     return (
         f"{NOTE}\n# Settings\n\n"
         "Each is an attribute of `wgtensor.config` and an environment variable, read once, at "
         "the first use. Those that shape a device (`limits`, `debug`, `max_binding`, `kernels`, "
-        "`max_pipelines`, `memory_limit_mb`) hold for devices made later.\n\n"
-        + table(("`config.`", "type", "default", "environment", ""), rows)
+        "`max_pipelines`, `memory_limit_mb`) hold for devices made later. Other values raise "
+        "`ValueError`; a variable `WGTENSOR_*` that is none of these gives a warning when the "
+        "first device is made.\n\n"
+        + table(("`config.`", "type", "default", "accepts", "environment", ""), rows)
     )
 
 

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <iterator>
-#include <limits>
+#include <type_traits>
 
+#include "base/accepted.h"
+#include "base/environment.h"
 #include "base/errors.h"
 
 namespace wgt {
@@ -25,12 +26,8 @@ void parse(const std::string& name, const std::string& text, bool& out) {
   }
 }
 
-void parse(const std::string& name, const std::string& text, int& out) {
-  char* end = nullptr;
-  long v = std::strtol(text.c_str(), &end, 10);
-  if (text.empty() || *end || v < 0 || v > std::numeric_limits<int>::max())
-    raise(ErrorKind::value, name + "='" + text + "': expected a whole number, 0 or more");
-  out = static_cast<int>(v);
+void parse(const std::string&, const std::string& text, int& out) {
+  out = static_cast<int>(*whole_number(text));
 }
 
 std::string print(const std::string& v) {
@@ -43,29 +40,24 @@ std::string print(int v) {
   return std::to_string(v);
 }
 
-void check(const Settings& s) {
-  if (!s.limits.empty() && s.limits != "default")
-    raise(ErrorKind::value, "WGTENSOR_LIMITS='" + s.limits + "': expected 'default' or nothing");
-  if (!s.kernels.empty() && s.kernels != "gpu" && s.kernels != "software" &&
-      !s.kernels.starts_with("matmul:"))
-    raise(ErrorKind::value, "WGTENSOR_KERNELS='" + s.kernels +
-                                "': expected 'gpu', 'software', 'matmul:NAME' or nothing");
-  constexpr const char* levels[] = {"off", "error", "warning", "info", "debug", "trace"};
-  if (std::find(std::begin(levels), std::end(levels), s.log) == std::end(levels))
-    raise(ErrorKind::value,
-          "WGTENSOR_LOG='" + s.log + "': expected off, error, warning, info, debug or trace");
+/// Text to a value that the list `values` has. `name`: as the user knows the setting.
+template <class T>
+void take(const std::string& name, const std::string& text, const char* values, T& out) {
+  // Bools go by several words; the list has what they print as.
+  if (!std::is_same_v<T, bool> && !accepted(values, text))
+    raise(ErrorKind::value, name + "='" + text + "': expected " + accepted_words(values));
+  parse(name, text, out);
 }
 
 Settings from_environment() {
   Settings s;
-#define SETTING(type, name, default_value, env, help)        \
-  {                                                          \
-    const char* text = std::getenv(env);                     \
-    parse(env, text&&* text ? text : default_value, s.name); \
+#define SETTING(type, name, default_value, env, values, help)       \
+  {                                                                 \
+    const char* text = std::getenv(env);                            \
+    take(env, text&&* text ? text : default_value, values, s.name); \
   }
 #include "base/settings.def"
 #undef SETTING
-  check(s);
   return s;
 }
 
@@ -78,7 +70,8 @@ Settings& settings() {
 
 const std::vector<SettingInfo>& setting_list() {
   static const std::vector<SettingInfo> list = {
-#define SETTING(type, name, default_value, env, help) {#name, #type, default_value, env, help},
+#define SETTING(type, name, default_value, env, values, help) \
+  {#name, #type, default_value, env, accepted_words(values), help},
 #include "base/settings.def"
 #undef SETTING
   };
@@ -86,20 +79,10 @@ const std::vector<SettingInfo>& setting_list() {
 }
 
 void set_setting(const std::string& name, const std::string& value) {
-  Settings changed = settings();
-  bool known = false;
-#define SETTING(type, field, ...)      \
-  if (name == #field) {                \
-    parse(name, value, changed.field); \
-    known = true;                      \
-  }
+#define SETTING(type, field, default_value, env, values, help) \
+  if (name == #field) return take(name, value, values, settings().field);
 #include "base/settings.def"
 #undef SETTING
-  if (known) {
-    check(changed);
-    settings() = changed;
-    return;
-  }
   raise(ErrorKind::value, "no setting is called '" + name + "'");
 }
 
@@ -110,6 +93,26 @@ std::string get_setting(const std::string& name) {
 #include "base/settings.def"
 #undef SETTING
   raise(ErrorKind::value, "no setting is called '" + name + "'");
+}
+
+std::vector<std::string> unknown_variables() {
+  // The build's and the tests' own.
+  constexpr std::string_view elsewhere[] = {
+      "WGTENSOR_BUILD_", "WGTENSOR_WGPU_",   "WGTENSOR_LTO",    "WGTENSOR_WERROR",
+      "WGTENSOR_SOAK_",  "WGTENSOR_VERSION", "WGTENSOR_INDEX_", "WGTENSOR_SANITIZE"};
+  std::vector<std::string> known, out;
+  for (const SettingInfo& s : setting_list()) known.emplace_back(s.env);
+  for (const std::string& name : environment_names("WGTENSOR_")) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (std::any_of(std::begin(elsewhere), std::end(elsewhere),
+                    [&](std::string_view p) { return name.starts_with(p); }))
+      continue;
+    std::string near = closest(name, known);
+    out.push_back("the environment variable " + name +
+                  " is no setting of wgtensor and has no effect" +
+                  (near.empty() ? "" : "; did you mean " + near + "?"));
+  }
+  return out;
 }
 
 }  // namespace wgt

@@ -13,7 +13,9 @@ struct Settings {
 };
 
 struct SettingInfo {
-  const char *name, *type, *default_value, *env, *help;
+  const char *name, *type, *default_value, *env;
+  std::string values;  // what it accepts, in words; empty: any text
+  const char* help;
 };
 
 Settings& settings();
@@ -21,5 +23,8 @@ const std::vector<SettingInfo>& setting_list();
 /// Sets one by text; raises ValueError naming the setting, the text and what is accepted.
 void set_setting(const std::string& name, const std::string& value);
 std::string get_setting(const std::string& name);
+/// For each variable WGTENSOR_* of the environment that nothing reads, a sentence that says so, and
+/// what it may have been meant to be.
+std::vector<std::string> unknown_variables();
 
 }  // namespace wgt

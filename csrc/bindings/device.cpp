@@ -1,5 +1,6 @@
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "base/settings.h"
 #include "bindings/bindings.h"
@@ -10,10 +11,18 @@ namespace wgt::bind {
 namespace {
 
 rt::DeviceOptions options_from_settings() {
-  int binding = settings().max_binding;
+  check_kernels(settings().kernels);
   return {settings().limits == "default", settings().debug,
-          binding > 0 ? std::max<uint64_t>(static_cast<uint64_t>(binding), 1024) : 0,
-          settings().kernels, static_cast<uint64_t>(settings().memory_limit_mb) << 20};
+          static_cast<uint64_t>(settings().max_binding), settings().kernels,
+          static_cast<uint64_t>(settings().memory_limit_mb) << 20};
+}
+
+// Once in a process, before its first device.
+void warn_of_unknown_variables() {
+  static bool done = false;
+  if (std::exchange(done, true)) return;
+  for (const std::string& text : unknown_variables())
+    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw py::error_already_set();
 }
 
 // One shared device per adapter. The mutex is taken without the GIL.
@@ -117,6 +126,7 @@ py::dict stats_dict(PyDevice& d) {
 
 graph::Engine& PyDevice::engine() {
   if (engine_) return *engine_;
+  warn_of_unknown_variables();
   engine_ = unlocked([&] {
     std::lock_guard<std::mutex> l(shared_mutex());
     graph::Engine*& shared = shared_engines()[adapter->index];
@@ -175,6 +185,7 @@ void init_device(py::module_& m) {
             raise_no_device(selector);
           }
           dev->own = true;
+          warn_of_unknown_variables();
           dev->engine_ = unlocked(
               [&] { return graph::Engine::create(*dev->adapter, options_from_settings()); });
           forward_log();

@@ -3,6 +3,7 @@
 
 #include "base/settings.h"
 #include "bindings/bindings.h"
+#include "tensor/products.h"
 
 namespace wgt::bind {
 
@@ -38,7 +39,7 @@ void check_signals() {
 py::list setting_rows() {
   py::list rows;
   for (const SettingInfo& s : setting_list())
-    rows.append(py::make_tuple(s.name, s.type, s.default_value, s.env, s.help));
+    rows.append(py::make_tuple(s.name, s.type, s.default_value, s.env, s.values, s.help));
   return rows;
 }
 
@@ -75,9 +76,16 @@ PYBIND11_MODULE(_core, m) {
   init_updates(m);
   py::delattr(m, "__module__");
   m.def("settings", &setting_rows,
-        "Every setting: (name, type, default, environment variable, help).");
+        "Every setting: (name, type, default, environment variable, accepted values in words, "
+        "help).");
   m.def("get_setting", &get_setting, py::arg("name"));
-  m.def("set_setting", &set_setting, py::arg("name"), py::arg("value"));
+  m.def(
+      "set_setting",
+      [](const std::string& name, const std::string& value) {
+        if (name == "kernels") check_kernels(value);
+        set_setting(name, value);
+      },
+      py::arg("name"), py::arg("value"));
   m.def(
       "_close",
       [] {

@@ -40,13 +40,32 @@ std::vector<std::string> matmul_kernels(const rt::Device& device) {
   return names;
 }
 
-int forced_variant(const rt::Device& device, DType dtype) {
-  constexpr std::string_view kPrefix = "matmul:";
-  std::string_view kernels = device.options().kernels;
+namespace {
+
+constexpr std::string_view kPrefix = "matmul:";
+
+/// Of the kernel that a value of the setting `kernels` names; -1 where it names none.
+int named_variant(std::string_view kernels) {
   if (!kernels.starts_with(kPrefix)) return -1;
   int variant = kernels::matmul_variant_named(kernels.substr(kPrefix.size()));
-  if (variant < 0)
-    raise(ErrorKind::value, "[matmul] no kernel is named '" + device.options().kernels + "'");
+  if (variant >= 0) return variant;
+  std::string names;
+  for (int v = 0; v < kernels::matmul_variant_count(); ++v)
+    names += std::string(v ? ", " : "") + kernels::matmul_variant_name(v);
+  raise(ErrorKind::value, "WGTENSOR_KERNELS='" + std::string(kernels) +
+                              "': expected 'gpu', 'software', nothing, or 'matmul:' and one of " +
+                              names);
+}
+
+}  // namespace
+
+void check_kernels(std::string_view kernels) {
+  named_variant(kernels);
+}
+
+int forced_variant(const rt::Device& device, DType dtype) {
+  int variant = named_variant(device.options().kernels);
+  if (variant < 0) return -1;
   return kernels::matmul_variant_fits(device.limits(), variant, dtype) ? variant : -1;
 }
 

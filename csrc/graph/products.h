@@ -1,6 +1,7 @@
 // What matrix products ask of the adapter before there is a plan.
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/dtype.h"
@@ -18,6 +19,9 @@ int64_t product_pieces(const rt::Device& device, DType dtype, const Dims& shape,
 
 /// The kernels that fit the device, as the setting `kernels` names them.
 std::vector<std::string> matmul_kernels(const rt::Device& device);
+
+/// Raises ValueError with all names where a value of the setting `kernels` names none of them.
+void check_kernels(std::string_view kernels);
 
 /// The variant that the setting `kernels` asks for ("matmul:NAME"), where it fits; else -1.
 int forced_variant(const rt::Device& device, DType dtype);

@@ -144,6 +144,10 @@ Tensor matmul(const Tensor& a0, const Tensor& b0) {
   return drop.empty() ? r : squeeze(r, drop);
 }
 
+void check_kernels(std::string_view kernels) {
+  graph::check_kernels(kernels);
+}
+
 std::vector<std::string> matmul_kernels(graph::Engine& engine) {
   return graph::matmul_kernels(engine.device());
 }

@@ -41,7 +41,7 @@ class Config:
     def __repr__(self) -> str:
         return "\n".join(
             f"{name} = {_core.get_setting(name)!r}  # {env}: {text}"
-            for name, _, _, env, text in _core.settings()
+            for name, _, _, env, _, text in _core.settings()
         )
 
 
