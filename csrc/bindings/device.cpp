@@ -4,6 +4,7 @@
 
 #include "base/settings.h"
 #include "bindings/bindings.h"
+#include "bindings/jit_keys.h"
 #include "tensor/products.h"
 
 namespace wgt::bind {
@@ -161,6 +162,11 @@ std::shared_ptr<PyDevice> to_device(py::handle o) {
   }
   if (py::isinstance<PyDevice>(o)) return py::cast<std::shared_ptr<PyDevice>>(o);
   raise_no_device(o);
+}
+
+std::string chosen_device_name() {
+  if (py::object block = block_device(); !block.is_none()) return to_device(py::none())->name();
+  return default_device() ? default_device()->name() : "";
 }
 
 void forward_log() {

@@ -1,7 +1,9 @@
 // wgtensor.jit: which Python objects a recording meets, and what each run does with them.
 #include <pybind11/stl.h>
 
+#include "bindings/jit_keys.h"
 #include "bindings/jit_recording.h"
+#include "tensor/hooks.h"
 
 namespace wgt::bind {
 
@@ -27,6 +29,7 @@ class Replay {
     bool requires_grad = false;
     Dims shape;
     DType dtype = DType::float32;
+    uint64_t hooks = 0;  // of a leaf
   };
   // What a call gives: a new tensor, or an object that was there before.
   struct Output {
@@ -54,7 +57,7 @@ class Replay {
       if (o.is_none()) return o;
       const Tensor& t = tensor_in(o);
       if (!(t.shape() == s.shape) || t.dtype() != s.dtype || &t.engine() != &engine_ ||
-          t.requires_grad() != s.requires_grad)
+          t.requires_grad() != s.requires_grad || autograd::hooks_version(t) != s.hooks)
         return py::none();
     }
     set_varying();
@@ -219,6 +222,7 @@ std::shared_ptr<Replay> finish(const py::list& outputs, const py::list& aliases,
     s.moves = t.node() != m.placeholder;
     s.detaches = t.variable() != m.before.variable();
     s.requires_grad = m.before.requires_grad();
+    s.hooks = autograd::hooks_version(m.before);
     s.shape = m.placeholder->shape;
     s.dtype = m.placeholder->dtype;
     if (s.moves && (!(t.shape() == s.shape) || t.dtype() != s.dtype))
@@ -277,20 +281,6 @@ void collect_random(Recording& r) {
   });
 }
 
-// Shapes, dtypes, devices, and which of them are the same object.
-py::bytes kinds_of(const py::list& tensors) {
-  std::vector<int64_t> words;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const Tensor& t = tensor_in(tensors[i]);
-    words.push_back(t.rank());
-    words.insert(words.end(), t.shape().begin(), t.shape().end());
-    words.push_back(static_cast<int64_t>(t.dtype()) * 2 + t.requires_grad());
-    words.push_back(static_cast<int64_t>(reinterpret_cast<intptr_t>(&t.engine())));
-    words.push_back(place_of(tensors, tensors[i]));
-  }
-  return py::bytes(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(int64_t));
-}
-
 }  // namespace
 
 thread_local void* recording = nullptr;
@@ -315,37 +305,8 @@ void meet(py::handle o, Tensor& t) {
   r.met.push_back({py::reinterpret_borrow<py::object>(o), std::move(before), placeholder});
 }
 
-namespace {
-
-// What a dict, a list or a cell has at a key; null: nothing.
-PyObject* found_at(PyObject* holder, PyObject* key) {
-  if (PyDict_Check(holder)) return PyDict_GetItem(holder, key);
-  if (PyCell_Check(holder)) return PyCell_GET(holder);
-  Py_ssize_t i = PyLong_AsSsize_t(key);
-  if (PyList_Check(holder))
-    return i < PyList_GET_SIZE(holder) ? PyList_GET_ITEM(holder, i) : nullptr;
-  return PyTuple_GET_ITEM(holder, i);
-}
-
-// Of tuples (holder, key, value, size, or -1), as fast as looking can be: each replay asks.
-bool same_items(const py::list& places) {
-  for (py::handle p : places) {
-    PyObject* t = p.ptr();
-    PyObject* value = PyTuple_GET_ITEM(t, 2);
-    if (found_at(PyTuple_GET_ITEM(t, 0), PyTuple_GET_ITEM(t, 1)) != value) return false;
-    Py_ssize_t size = PyLong_AsSsize_t(PyTuple_GET_ITEM(t, 3));
-    if (size >= 0 && PyObject_Size(value) != size) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
 void init_jit(py::module_& m) {
-  m.def(
-      "same_items", &same_items, py::arg("places"),
-      "Whether for all (holder, key, value, size) the dict, list, tuple or cell has the very value "
-      "there, and that, unless size is negative, so many entries.");
+  init_jit_keys(m);
   py::class_<Replay, std::shared_ptr<Replay>>(m, "Replay", "A recorded function.")
       .def("__call__", &Replay::operator(), py::arg("arguments"),
            "Runs it for other arguments of the same shapes and dtypes; None where a tensor that it "
@@ -369,8 +330,6 @@ void init_jit(py::module_& m) {
       "Ends the recording, in which aliases stood for arguments; gives what runs it again.");
   m.def(
       "trace_cancel", [] { end(); }, "Ends the recording; nothing has happened.");
-  m.def("kinds_of", &kinds_of, py::arg("tensors"),
-        "What recordings of functions of these tensors are kept under.");
   m.def("tracing", [] { return recording != nullptr; });
   m.def("trace_pause", &pause, "What follows is no part of this thread's recording.");
   m.def("trace_resume", &resume, "Ends what trace_pause() began.");

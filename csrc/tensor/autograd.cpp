@@ -5,6 +5,8 @@
 #include <atomic>
 #include <mutex>
 
+#include "tensor/hooks.h"
+
 namespace wgt::autograd {
 
 namespace {
@@ -137,6 +139,13 @@ uint64_t add_hook(Variable& v, Hook hook) {
   std::lock_guard<std::mutex> lock(nodes_mutex());
   slot->hooks.emplace_back(slot->next_id, std::move(hook));
   return slot->next_id++;
+}
+
+uint64_t hooks_version(const Tensor& t) {
+  Variable* v = t.variable();
+  if (!v || v->fn) return 0;
+  std::lock_guard<std::mutex> lock(nodes_mutex());
+  return v->slot ? v->slot->next_id - 1 + (static_cast<uint64_t>(v->slot->hooks.size()) << 32) : 0;
 }
 
 void remove_hook(Slot& slot, uint64_t id) {

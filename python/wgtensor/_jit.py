@@ -175,10 +175,11 @@ def guard(function: Callable[[], R]) -> R:
     return value
 
 
-def guard_item(holder: dict[str, Any], key: str) -> None:
-    """What is recorded holds only while the dict has the same thing at the key."""
+def guard_item(*places: Any) -> None:
+    """What is recorded holds only while dicts have the same things at keys: a dict, a key, ..."""
     if _core.tracing() and _local.recording is not None:
-        _local.recording.watch.add(holder, key)
+        for holder, key in zip(places[::2], places[1::2], strict=True):
+            _local.recording.watch.add(holder, key)
 
 
 class outside:  # noqa: N801 - read as `with outside():`
@@ -250,9 +251,7 @@ class Jitted(Generic[P, R]):
         return results
 
     def _key(self, structure: Any, tensors: list[Tensor]) -> Hashable:
-        # What a function without tensors makes is on the default device.
-        kinds = _core.kinds_of(tensors) if tensors else str(_core.default_device())
-        key = (structure, kinds, _core.grad_enabled())
+        key = (structure, _core.kinds_of(tensors))
         try:
             hash(key)
         except TypeError as error:
@@ -314,8 +313,9 @@ def jit(function: Callable[P, R]) -> Jitted[P, R]:
     the function knows from elsewhere, as parameters of a model, are read anew by each call; those
     that it changes in place change by each call, and so does their ``.grad``. Arguments that are no
     tensors belong to the key: another value is another recording; so pass numbers that change as
-    0-d tensors. The same holds for variables of closures and modules that the function reads, and
-    for attributes and items that lead to its tensors: where they are bound anew, it is recorded
+    0-d tensors. The same holds for variables of closures and modules that the function reads, for
+    plain values in the lists and dicts among them, for attributes and items that lead to its
+    tensors, for hooks, and for the default dtype and device: where they change, it is recorded
     anew. Random numbers go on from call to call, learning rates and steps of optimisers are asked
     for anew.
 

@@ -13,6 +13,9 @@ from wgtensor._core import Tensor
 
 _MOST = 20_000  # places that are looked at
 _DEPTH = 16
+_PLAIN = 256  # plain values of one list or dict that are watched
+_WHOLE = {"items", "values", "keys"}  # who asks a dict for these reads all of it
+_STATE = ("param_groups", "state")  # of optimizers, which watch it themselves
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
 _GONE = object()
 
@@ -20,17 +23,18 @@ _GONE = object()
 class Place:
     """Where a value is found: a variable of a closure, or what a list or a mapping has at a key."""
 
-    __slots__ = ("always", "holder", "key", "parent", "size", "value")
+    __slots__ = ("always", "holder", "key", "parent", "size", "sized", "value")
 
     def __init__(self, holder: Any, key: Any, value: Any, parent: Place | None) -> None:
         self.holder, self.key, self.value, self.parent = holder, key, value, parent
         self.always = False  # watched whatever the recording meets
+        self.sized = False  # and how many entries there are
         self.size = len(value) if isinstance(value, (list, dict)) else -1
 
     def now(self) -> Any:
         holder, key = self.holder, self.key
         if isinstance(holder, dict):
-            return holder.get(key, _GONE)
+            return dict.get(holder, key, _GONE)
         if type(holder) is types.CellType:
             try:
                 return holder.cell_contents
@@ -46,6 +50,12 @@ class Place:
             isinstance(value, _SIMPLE) and type(value) is type(self.value) and value == self.value
         )
 
+    def item(self) -> tuple[Any, Any, Any, int]:
+        """The place as the core looks at it."""
+        if self.value is _GONE:
+            return self.holder, self.key, None, -2
+        return self.holder, self.key, self.value, self.size
+
     def restore(self) -> None:
         if type(self.holder) is types.CellType:
             self.holder.cell_contents = self.value
@@ -54,9 +64,11 @@ class Place:
 
 
 @functools.lru_cache(maxsize=1024)
-def _names(code: types.CodeType) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """The globals and attributes that a function reads, and the variables that it binds."""
+def _names(code: types.CodeType) -> tuple[frozenset[str], ...]:
+    """The globals and attributes that a function reads, the variables that it binds, and its words:
+    the keys that it may read."""
     reads, attributes, binds = set(), set(), set()
+    words = {c for c in code.co_consts if isinstance(c, str)}
     for step in dis.get_instructions(code):
         if step.opname.startswith(("LOAD_GLOBAL", "LOAD_NAME")):
             reads.add(step.argval)
@@ -66,9 +78,9 @@ def _names(code: types.CodeType) -> tuple[frozenset[str], frozenset[str], frozen
             binds.add(step.argval)
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
-            for mine, its in zip((reads, attributes, binds), _names(inner), strict=True):
+            for mine, its in zip((reads, attributes, binds, words), _names(inner), strict=True):
                 mine |= its
-    return frozenset(reads), frozenset(attributes), frozenset(binds)
+    return tuple(map(frozenset, (reads, attributes, binds, words)))
 
 
 def _is_ours(module: str | None) -> bool:
@@ -81,11 +93,20 @@ class Watch:
     def __init__(self, function: Callable[..., Any], others: Sequence[Any]) -> None:
         self._found: list[Place] = []
         self._attributes: set[str] = set()
+        self._words: set[str] = set()
+        self._plain: list[Place] = []  # plain attributes
+        self._held: list[tuple[Any, Place | None]] = []  # lists and dicts, and where they are
+        self._managed: set[int] = set()  # of them those that the library's own classes keep
         self._seen: set[int] = set()
         self.kept: list[Place] = []
         self._items: list[tuple[Any, Any, Any, int]] = []  # the same, for the core
         for root in (function, *others):
             self._walk(root, None, 0)
+        for made in self._plain:
+            made.always = made.key in self._attributes
+        for holder, place in self._held:
+            if id(holder) not in self._managed:
+                self._add_plain(holder, place)
 
     def tensors(self) -> Iterator[Tensor]:
         """Those that the function may use."""
@@ -119,6 +140,8 @@ class Watch:
                 if not isinstance(item, _SIMPLE):
                     made = self._add(value, key, item, place, depth)
                     made.always = hasattr(item, "_modules")  # a layer, if without parameters
+            if not isinstance(value, tuple):
+                self._held.append((value, place))
         elif hasattr(value, "_recordings"):  # a jitted function inside
             self._walk(value._function, place, depth + 1)
         elif hasattr(value, "__dict__"):
@@ -127,8 +150,9 @@ class Watch:
     def _walk_function(self, function: types.FunctionType, place: Place | None, depth: int) -> None:
         if _is_ours(function.__module__):
             return
-        reads, attributes, binds = _names(function.__code__)
+        reads, attributes, binds, words = _names(function.__code__)
         self._attributes |= attributes
+        self._words |= words
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         variables: list[tuple[Any, str]] = [(c, name) for name, c in cells]
         variables += [(function.__globals__, n) for n in reads if n in function.__globals__]
@@ -145,9 +169,37 @@ class Watch:
             for method in vars(kind).values():
                 self._walk(getattr(method, "__wrapped__", method), place, depth + 1)
         attributes = vars(value)
+        ours = any(_is_ours(kind.__module__) for kind in type(value).__mro__[:-1])
         for key, item in tuple(attributes.items()):
+            if ours and (key in _STATE or key[0] == "_"):
+                self._manage(item)
             made = self._add(attributes, key, item, place, depth)
-            made.always = isinstance(item, _SIMPLE) and key in self._attributes
+            if isinstance(item, _SIMPLE):
+                self._plain.append(made)
+
+    def _manage(self, item: Any) -> None:
+        if isinstance(item, (dict, list)) and id(item) not in self._managed:
+            self._managed.add(id(item))
+            for inner in item.values() if isinstance(item, dict) else item:
+                self._manage(inner)
+
+    def _add_plain(self, holder: Any, place: Place | None) -> None:
+        """Plain values of a list, and those of a dict whose keys the function may read, also where
+        there is none yet."""
+        if isinstance(holder, list):
+            found = [(i, v) for i, v in enumerate(holder[:_PLAIN]) if isinstance(v, _SIMPLE)]
+        elif self._attributes & _WHOLE:
+            found = [(k, v) for k, v in holder.items() if isinstance(v, _SIMPLE)][:_PLAIN]
+        else:
+            held = ((word, dict.get(holder, word, _GONE)) for word in self._words)
+            found = [(k, v) for k, v in held if v is _GONE or isinstance(v, _SIMPLE)][:_PLAIN]
+        if place is not None:
+            place.sized = isinstance(holder, list) or bool(self._attributes & _WHOLE)
+        for key, value in found:
+            if len(self._found) < _MOST:
+                made = Place(holder, key, value, place)
+                made.always = True
+                self._found.append(made)
 
     # ---- watching -------------------------------------------------------------------------------
 
@@ -162,7 +214,8 @@ class Watch:
             if isinstance(place.value, Tensor) and id(place.value) in known:
                 self._check(place)
             elif place.always:
-                place.size = -1
+                if not place.sized or (place.size >= 0 and len(place.value) != place.size):
+                    place.size = -1
                 if not place.holds():
                     continue
             else:
@@ -194,5 +247,5 @@ class Watch:
     def holds(self) -> bool:
         """Whether all of them have what they had."""
         if len(self._items) != len(self.kept):
-            self._items = [(p.holder, p.key, p.value, p.size) for p in self.kept]
+            self._items = [p.item() for p in self.kept]
         return _core.same_items(self._items) or all(place.holds() for place in self.kept)

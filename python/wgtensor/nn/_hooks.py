@@ -12,6 +12,13 @@ from wgtensor.autograd import Function
 Hook = Callable[..., Any]
 
 
+class Changes:
+    """How often hooks of a module were added or removed."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 class Handle:
     """What registering a hook gives: `remove()` takes it off again."""
 
@@ -19,7 +26,8 @@ class Handle:
         self._hooks, self._key = hooks, key
 
     def remove(self) -> None:
-        self._hooks.entries.pop(self._key, None)
+        if self._hooks.entries.pop(self._key, None) is not None:
+            self._hooks.changes.count += 1
 
     def __enter__(self) -> Self:
         return self
@@ -36,7 +44,8 @@ class Entry(NamedTuple):
 class Hooks:
     """Hooks of one kind, in the order in which they are called."""
 
-    def __init__(self) -> None:
+    def __init__(self, changes: Changes) -> None:
+        self.changes = changes
         self.entries: dict[int, Entry] = {}
         self._next = 0
 
@@ -48,6 +57,7 @@ class Hooks:
             raise TypeError(f"[register_hook] a hook is a function, not {type(hook).__name__}")
         key, entry = self._next, Entry(hook, with_kwargs)
         self._next += 1
+        self.changes.count += 1
         if prepend:
             self.entries = {key: entry, **self.entries}
         else:

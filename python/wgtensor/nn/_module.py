@@ -9,7 +9,7 @@ from wgtensor import _core, _jit
 from wgtensor._arrays import DeviceLike
 from wgtensor._core import Parameter, Tensor
 from wgtensor._dtypes import DType, to_dtype
-from wgtensor.nn._hooks import GradientHooks, Handle, Hook, Hooks
+from wgtensor.nn._hooks import Changes, GradientHooks, Handle, Hook, Hooks
 from wgtensor.nn._state import (
     LoadResult,
     mismatches,
@@ -29,6 +29,7 @@ class Module:
     """
 
     training: bool
+    _changes: Changes
     _before: Hooks
     _after: Hooks
     _gradient_before: Hooks
@@ -44,8 +45,9 @@ class Module:
         put("_buffers", {})
         put("_modules", {})
         put("_transient", set())  # names of buffers that state_dict() leaves out
+        put("_changes", Changes())
         for kind in ("_before", "_after", "_gradient_before", "_gradient_after"):
-            put(kind, Hooks())
+            put(kind, Hooks(self._changes))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes. Subclasses define it."""
@@ -55,7 +57,7 @@ class Module:
         if self._before:
             args, kwargs = self._before.before(self, args, kwargs)
         if _core.tracing():
-            _jit.guard_item(self.__dict__, "training")
+            _jit.guard_item(self.__dict__, "training", self._changes.__dict__, "count")
         if self._gradient_before or self._gradient_after:
             hooks = GradientHooks(self, self._gradient_before, self._gradient_after)
             args = hooks.enter(args)
