@@ -186,6 +186,7 @@ class Watch:
     def _add_plain(self, holder: Any, place: Place | None) -> None:
         """Plain values of a list, and those of a dict whose keys the function may read, also where
         there is none yet."""
+        found: list[tuple[Any, Any]]
         if isinstance(holder, list):
             found = [(i, v) for i, v in enumerate(holder[:_PLAIN]) if isinstance(v, _SIMPLE)]
         elif self._attributes & _WHOLE:
