@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -127,6 +129,11 @@ CASES = [
     case("ndim", T), case("shape", T), case("size", T), case("size", T, 1), case("array", M),
     case("array_equiv", M, M[:1]), case("array_equiv", M, W),
     case("array_equiv", np.ones((2, 3)), 1),
+    case("histogram_bin_edges", M, 4), case("histogram_bin_edges", I, 3, (0, 2)),
+    *(case("fabs", x) for x in (M, I)), *(case("fix", x) for x in (3 * M, np.float32(-0.5))),
+    case("float_power", np.abs(M), 2), case("float_power", I, 2), case("modf", 3 * M),
+    case("modf", I),
+    case("modf", np.array([np.inf, -np.inf, np.nan, -0.0, -2.5], "float32")),
     case("vdot", M, M), case("matvec", T, V[:5]), case("vecmat", W, T), case("vdot", I, I),
 ]  # fmt: skip
 
@@ -151,6 +158,19 @@ def test_as_numpy(name: str, args: Any, options: Any, reference: Any) -> None:
         else:
             scale = np.abs(want[np.isfinite(want)]).max(initial=1.0)
             np.testing.assert_allclose(a, want, rtol=2e-5, atol=2e-6 * scale)
+
+
+def test_what_is_not_there_is_told() -> None:
+    """Every function of NumPy's main namespace is one of ours or named in the docs."""
+    text = (Path(__file__).parent.parent / "docs" / "coming_from_numpy.md").read_text("utf-8")
+    told = set(re.findall(r"[A-Za-z_0-9]+", text[text.index("## Names") :]))
+    missing = {
+        name
+        for name in dir(np)
+        if callable(getattr(np, name)) and not isinstance(getattr(np, name), type)
+        if name[0] != "_" and not hasattr(wt, name)
+    }
+    assert not missing - told
 
 
 def test_nan_reductions_keep_the_dtype() -> None:
@@ -301,6 +321,19 @@ def test_methods_of_pytorch() -> None:
     else:
         with pytest.raises(wt.DTypeError, match="float64"):
             x.double()
+
+
+def test_ufuncs_of_several_functions() -> None:
+    x = tensor(3 * M)
+    rest, whole = np.modf(x)
+    assert isinstance(rest, wt.Tensor)
+    np.testing.assert_array_equal(whole.numpy(), np.trunc(3 * M))
+    assert np.signbit(np.modf(tensor(np.array([-2.0], np.float32)))[0].numpy()).all()
+    assert isinstance(np.fabs(x), wt.Tensor)
+    assert np.float_power(tensor(I), 2).dtype == wt.float32
+    assert x.tobytes() == (3 * M).tobytes()
+    x.fill(2)
+    assert (x.numpy() == 2).all()
 
 
 def test_writing_methods_of_pytorch() -> None:

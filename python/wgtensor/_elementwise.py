@@ -25,7 +25,19 @@ from wgtensor._manipulation import as_tensors
 from wgtensor._naming import public
 from wgtensor._reductions import all as _all
 
-__all__ = ["allclose", "array_equal", "clip", "divmod", "isclose", "nan_to_num", "round"]
+__all__ = [
+    "allclose",
+    "array_equal",
+    "clip",
+    "divmod",
+    "fabs",
+    "fix",
+    "float_power",
+    "isclose",
+    "modf",
+    "nan_to_num",
+    "round",
+]
 
 # Powers of ten that floats hold, and how many decimals their least denormals have.
 _POWERS = {"float32": (38, 45), "float64": (308, 324)}
@@ -205,6 +217,38 @@ def nan_to_num(
     low = -largest if neginf is None else neginf
     r = rows.where(rows.isposinf(t), high, rows.where(rows.isneginf(t), low, t))
     return rows.where(rows.isnan(t), nan, r)
+
+
+@public
+def fabs(x: ArrayLike, /, *, out: Tensor | None = None) -> Tensor:
+    """`abs` in floats."""
+    t = as_tensor("fabs", x)
+    t = t if t.dtype.kind == "f" else _cast(t, get_default_dtype())
+    return _result("fabs", abs(t), out)
+
+
+@public
+def fix(x: ArrayLike, /, *, out: Tensor | None = None) -> Tensor:
+    """Another name of `trunc`."""
+    return _result("fix", rows.trunc(x), out)
+
+
+@public
+def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
+    """`pow` in floats."""
+    a, b = as_tensors("float_power", (x1, x2))
+    a, b = (t if t.dtype.kind == "f" else _cast(t, get_default_dtype()) for t in (a, b))
+    return rows.pow(a, b)
+
+
+@public
+def modf(x: ArrayLike, /) -> tuple[Tensor, Tensor]:
+    """(x - trunc(x), trunc(x)) in floats, both with the sign of `x`; an infinity has the rest 0."""
+    t = as_tensor("modf", x)
+    t = t if t.dtype.kind == "f" else _cast(t, get_default_dtype())
+    whole = rows.trunc(t)
+    rest = rows.where(rows.isinf(t), 0.0, t - whole)
+    return rows.copysign(rest, t), whole
 
 
 @public

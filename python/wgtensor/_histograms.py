@@ -22,7 +22,7 @@ from wgtensor._reductions import sum as _sum
 from wgtensor._scattering import segment_sum
 from wgtensor._searching import searchsorted
 
-__all__ = ["bincount", "histogram"]
+__all__ = ["bincount", "histogram", "histogram_bin_edges"]
 
 
 @public
@@ -113,6 +113,16 @@ def histogram(
         widths = asarray(np.diff(edges), dtype=floats, device=t.device)
         counts = astype(counts, floats) / widths / _sum(astype(counts, floats))
     return counts, shown
+
+
+@public
+def histogram_bin_edges(
+    x: ArrayLike, /, bins: Any = 10, range: tuple[float, float] | None = None
+) -> Tensor:
+    """The edges of the bins that `histogram` would count in."""
+    t = as_tensor("histogram_bin_edges", x).reshape(-1)
+    floats = t.dtype if isdtype(t.dtype, "real floating") else _core.default_float()
+    return asarray(_edges(t, bins, range), dtype=floats, device=t.device)
 
 
 def _edges(t: Tensor, bins: Any, ends: tuple[float, float] | None) -> np.ndarray[Any, Any]:

@@ -126,6 +126,16 @@ def _fill_(self: Tensor, value: ArrayLike) -> Tensor:
     return self
 
 
+def _fill(self: Tensor, value: ArrayLike) -> None:
+    """Writes a number to all elements, as NumPy's."""
+    _fill_(self, value)
+
+
+def _tobytes(self: Tensor) -> bytes:
+    """The elements' bytes in row-major order."""
+    return self.numpy().tobytes()
+
+
 def _zero_(self: Tensor) -> Tensor:
     """Writes 0 to all elements; returns the tensor."""
     self[...] = 0
@@ -172,6 +182,8 @@ METHODS: dict[str, Any] = {
     "masked_fill": _masked_fill,
     "masked_fill_": _masked_fill_,
     "fill_": _fill_,
+    "fill": _fill,
+    "tobytes": _tobytes,
     "zero_": _zero_,
     "copy_": _copy_,
     **{name: _as(name, dtype) for name, dtype in _DTYPES.items()},

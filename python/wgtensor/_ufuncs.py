@@ -13,11 +13,15 @@ from wgtensor import _reductions as r
 from wgtensor._arrays import from_host, into
 from wgtensor._core import ShapeError, Tensor, UnsupportedError
 from wgtensor._elementwise import divmod as _divmod
+from wgtensor._elementwise import fabs, float_power, modf
 from wgtensor._generated import ALIASES, UFUNCS
 
 _FUNCTIONS: dict[np.ufunc, Callable[..., Any]] = {
     np.matmul: f.matmul,
     np.divmod: _divmod,
+    np.fabs: fabs,
+    np.float_power: float_power,
+    np.modf: modf,
     **{
         getattr(np, name): function
         for name, function in UFUNCS.items()
