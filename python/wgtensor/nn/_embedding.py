@@ -12,7 +12,7 @@ from wgtensor._core import DTypeError, ShapeError, Tensor
 from wgtensor._functions import astype, full, zeros
 from wgtensor._generated import where
 from wgtensor._histograms import bincount
-from wgtensor._indexing import checked_operand, take
+from wgtensor._indexing import checked_operand, index_operand, take
 from wgtensor._manipulation import as_int, moveaxis
 from wgtensor._naming import public
 from wgtensor.autograd import Function, no_grad
@@ -44,12 +44,12 @@ def embedding(
     w = as_tensor("embedding", weight)
     if w.ndim != 2:
         raise ShapeError(f"[embedding] the weight is a matrix, not of shape {w.shape}")
+    index, how = index_operand("embedding", input, w.shape[0], 0, "raise", w)
     if max_norm is not None:
-        _limit_norms(w, weight, input, float(max_norm), norm_type)
-    found = take(w, input, axis=0)
+        _limit_norms(w, weight, index, float(max_norm), norm_type)
+    found = _core.take(w, index, 0, how, "embedding")
     if padding_idx is None and not scale_grad_by_freq:
         return found
-    index = as_tensor("embedding", input, w.device)
     if scale_grad_by_freq and found.requires_grad:
         found = _Shared.apply(found, 1 / take(_counts(index, w.shape[0]), index))
     if padding_idx is None:
@@ -76,11 +76,10 @@ class _Shared(Function):
         return grad * share.expand_dims(-1)._astype(grad.dtype), None
 
 
-def _limit_norms(w: Tensor, given: Any, input: ArrayLike, most: float, order: float) -> None:
+def _limit_norms(w: Tensor, given: Any, index: Tensor, most: float, order: float) -> None:
     if w is not given:
         raise TypeError("[embedding] max_norm changes the weight, which must be a tensor for that")
     with no_grad():
-        index = as_tensor("embedding", input, w.device)
         norms = vector_norm(w.detach(), axis=1, keepdims=True, ord=order)
         high = (_counts(index, w.shape[0]) > 0).expand_dims(1) & (norms > most)
         set_value(w, where(high, w * (most / (norms + 1e-7)), w)._astype(w.dtype))
