@@ -15,10 +15,10 @@ INJECT = $(if $(filter Linux,$(shell uname -s)),$(PY) tests/vulkan_layer/inject.
 export VENV BUILD_DIR
 
 .PHONY: help demo test setup setup-dev test-cpp test-python lint format stub soak validate bench \
-        bench-peers accuracy docs wheel clean sanitize
+        bench-peers performance accuracy docs wheel clean sanitize
 
 help:
-	@echo "make demo | test | sanitize | test-cpp | test-python | lint | format | stub | soak | validate | bench | bench-peers | accuracy | docs | wheel | clean"
+	@echo "make demo | test | sanitize | test-cpp | test-python | lint | format | stub | soak | validate | bench | bench-peers | performance | accuracy | docs | wheel | clean"
 
 setup:
 	@tools/setup_dev.sh demo test
@@ -86,6 +86,12 @@ bench: setup
 # Against NumPy, and against PyTorch, ferrotensor and tinygrad where the environment has them.
 bench-peers: setup
 	$(PY) benches/compare_peers.py $(ARGS)
+
+# Every row of the targets, from Python and from C++, with its share of the roofline.
+performance: setup
+	$(CMAKE) -S . -B $(BUILD_DIR) -DWGTENSOR_BUILD_BENCH=ON >/dev/null
+	$(CMAKE) --build $(BUILD_DIR) --target benches
+	$(PY) benches/performance.py --harness $(BUILD_DIR)/benches/harness $(ARGS)
 
 # The error of every elementwise function: `make accuracy ARGS=--write` keeps it in docs/.
 accuracy: setup

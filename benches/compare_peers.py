@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import os
-import platform
 import statistics
 import sys
 import time
@@ -23,16 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from peers import Peer, ceilings, load
+from record import head, write
 from rows import CPU_BATCH, Job, Row, WrongResultError, all_rows
-
-
-def host() -> dict[str, str]:
-    """What else the figures depend on."""
-    info = Path("/proc/cpuinfo")
-    names = [x for x in info.read_text().splitlines() if "model name" in x] if info.exists() else []
-    cpu = names[0].split(":")[1].strip() if names else platform.machine()
-    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
-    return {"cpu": cpu, "threads": str(os.cpu_count()), "load": load}
+from targets import share
 
 
 def timed(job: Job, n: int) -> tuple[float, Any]:
@@ -108,17 +99,10 @@ def record(row: Row, library: str, job: Any) -> dict[str, Any]:
         "inner": job.inner,
     }
     out |= {k: v for k, v in (("bytes", row.bytes), ("flops", row.flops)) if v}
+    out |= {"dtype": row.dtype} if row.dtype != "float32" else {}
     if job.cpu_us:
         out |= {"cpu_us": statistics.median(job.cpu_us), "cpu_us_samples": job.cpu_us}
     return out | {"seconds": job.seconds}
-
-
-def limit_share(rec: dict[str, Any], limits: dict[str, Any]) -> float | None:
-    """The shortest time that the machine allows over the time taken."""
-    if "error" in rec or not limits or not ("bytes" in rec or "flops" in rec):
-        return None
-    floor = rec.get("bytes", 0) / limits["GB/s"] + rec.get("flops", 0) / limits["GFLOP/s"]
-    return floor * 1e-9 / statistics.median(rec["seconds"])
 
 
 def line(records: list[dict[str, Any]], names: list[str], limits: dict[str, Any]) -> str:
@@ -127,8 +111,8 @@ def line(records: list[dict[str, Any]], names: list[str], limits: dict[str, Any]
     if "error" in ours:
         return f"{records[0]['name']:24} failed: {ours['error']}"
     text = f"{ours['name']:24} {ours['value']:10.4g} {ours['unit']:8}"
-    share = limit_share(ours, limits)
-    text += f" {share:8.2f}" if share is not None and "load_" not in ours["name"] else " " * 9
+    of_limit = share(ours, limits)
+    text += f" {of_limit:8.2f}" if of_limit is not None else " " * 9
     for name in names[1:]:
         r = by_name.get(name)
         if r is None or "error" in r:
@@ -151,12 +135,9 @@ def main() -> int:
     parser.add_argument("--peers", help="only these libraries and wgtensor: A,B")
     parser.add_argument("--json", type=Path, help="file for adapter, versions and every sample")
     args = parser.parse_args()
-    options = [f"--{k} {v}" for k, v in (("rows", args.rows), ("peers", args.peers)) if v]
-
     os.environ.setdefault("NODEVICE_SELECT", "1")  # Mesa's complaint about the missing display
     peers, missing = load(args.peers.split(",") if args.peers else None)
-    wt, software = peers[0].wt, peers[0].software
-    device = wt.get_device()
+    software = peers[0].software
     mode = "smoke" if args.smoke else "quick" if args.quick else "full"
     reduced = software or mode != "full"
     effort = {"full": (15, 0.02, 1.0), "quick": (7, 0.01, 0.5), "smoke": (2, 0.0, 0.0)}[mode]
@@ -165,24 +146,17 @@ def main() -> int:
         return smoke if args.smoke else small if reduced else full
 
     names = [p.name for p in peers]
-    flags = [] if mode == "full" else [f"--{mode}"]
-    head: dict[str, Any] = {
-        "program": "compare_peers",
-        "command": " ".join(["compare_peers.py", *flags, *options]),
-        "mode": mode,
-        "adapter": {k: getattr(device, k) for k in ("name", "backend", "type", "driver")},
-        "host": host(),
-        "versions": {p.name: p.version() for p in peers}
-        | {"wgpu-native": wt._core.wgpu_version(), "python": platform.python_version()},
+    versions = {p.name: p.version() for p in peers}
+    about = head("compare_peers", mode, versions) | {
         "devices": {p.name: p.device() for p in peers},
         "missing": missing,
         "ceilings": ceilings(peers, mode != "full"),
     }
     for name in names:
-        print(f"{name:12} {head['versions'][name]:14} {head['devices'][name]}")
+        print(f"{name:12} {about['versions'][name]:14} {about['devices'][name]}")
     for name, why in missing.items():
         print(f"{name:12} not here: {why}")
-    limits = head["ceilings"]
+    limits = about["ceilings"]
     if limits:
         print(
             f"limits: {limits['GB/s']:.4g} GB/s, {limits['GFLOP/s']:.4g} GFLOP/s ({limits['how']})"
@@ -203,8 +177,7 @@ def main() -> int:
             continue
         records = [record(row, name, job) for name, job in jobs.items()]
         rows += records
-        if args.json:  # row by row: a run that is cut short leaves what it has
-            args.json.write_text(json.dumps(head | {"rows": rows}, indent=1) + "\n")
+        write(args.json, about, rows)
         print(line(records, names, limits), flush=True)
         for r in records:
             if "error" in r:

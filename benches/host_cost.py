@@ -1,6 +1,6 @@
 """What the host pays: processor time of the calling thread, from Python.
 
-python benches/host_cost.py [--rows A,B] [--json FILE]
+python benches/host_cost.py [--smoke] [--rows A,B] [--json FILE]
 
 A row is the median of the rounds, in microseconds; the device's time is not in it, but what is
 handed to the library's own thread is not either. "import" and "first result" are wall time of a
@@ -10,18 +10,17 @@ fresh process, beside NumPy's import in the same process.
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import training
+from record import head, timed_row, write
 
 import wgtensor as wt
 
@@ -37,10 +36,10 @@ print(b - a, c - b, time.perf_counter() - c)
 """
 
 
-def rounds(run: Callable[[], Any], operations: int) -> list[float]:
+def rounds(effort: int, run: Callable[[], Any], operations: int) -> list[float]:
     """Seconds for each operation of a run, from an idle device."""
     samples = []
-    for _ in range(ROUNDS + 3):
+    for _ in range(effort + 3):
         wt.synchronize()
         begin = time.thread_time()
         run()
@@ -49,7 +48,7 @@ def rounds(run: Callable[[], Any], operations: int) -> list[float]:
     return samples[3:]
 
 
-def unfused() -> list[float]:
+def unfused(effort: int) -> list[float]:
     x, y = (wt.ones(64).eval() for _ in range(2))
 
     def run() -> None:
@@ -60,22 +59,22 @@ def unfused() -> list[float]:
 
     before, wt.config.max_fusion = wt.config.max_fusion, 1
     try:
-        return rounds(run, OPERATIONS)
+        return rounds(effort, run, OPERATIONS)
     finally:
         wt.config.max_fusion = before
 
 
-def node() -> list[float]:
+def node(effort: int) -> list[float]:
     x, y = (wt.ones(64).eval() for _ in range(2))
 
     def run() -> None:
         for _ in range(OPERATIONS):
             x + y
 
-    return rounds(run, OPERATIONS)
+    return rounds(effort, run, OPERATIONS)
 
 
-def chain() -> list[float]:
+def chain(effort: int) -> list[float]:
     x, y = (wt.ones(64).eval() for _ in range(2))
 
     def run() -> None:
@@ -85,10 +84,10 @@ def chain() -> list[float]:
                 r = r * y + y
             r.eval()
 
-    return rounds(run, OPERATIONS)
+    return rounds(effort, run, OPERATIONS)
 
 
-def replay() -> list[float]:
+def replay(effort: int) -> list[float]:
     x = wt.ones(64).eval()
     function = wt.jit(lambda x: x * 2 + 1)
 
@@ -96,10 +95,10 @@ def replay() -> list[float]:
         for _ in range(OPERATIONS):
             function(x)
 
-    return rounds(run, OPERATIONS)
+    return rounds(effort, run, OPERATIONS)
 
 
-def step(recorded: bool) -> list[float]:
+def step(effort: int, recorded: bool) -> list[float]:
     work, _ = training.ours(next(iter(training.MLPS)))
     work = wt.jit(work) if recorded else work
 
@@ -107,68 +106,55 @@ def step(recorded: bool) -> list[float]:
         for _ in range(STEPS):
             work()
 
-    return rounds(run, STEPS)
+    return rounds(effort, run, STEPS)
 
 
-def first() -> dict[str, list[float]]:
+def first(effort: int) -> dict[str, list[float]]:
     runs = [
         [float(s) for s in subprocess.check_output([sys.executable, "-c", FIRST]).split()]
-        for _ in range(5)
+        for _ in range(min(effort, 5))
     ]
     names = ("NumPy's import", "import after it", "first result")
     return {n: [r[i] for r in runs] for i, n in enumerate(names)}
 
 
-ROWS: dict[str, Callable[[], list[float]]] = {
+ROWS: dict[str, Callable[[int], list[float]]] = {
     "unfused operation": unfused,
     "operation of a fused chain of 10": chain,
     "operation not computed": node,
     "replay of one kernel": replay,
-    "step of an MLP": lambda: step(False),
-    "step of an MLP, recorded": lambda: step(True),
+    "step of an MLP": lambda effort: step(effort, False),
+    "step of an MLP, recorded": lambda effort: step(effort, True),
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--smoke", action="store_true", help="two rounds")
     parser.add_argument("--rows", default="", help="only rows whose names begin so")
     parser.add_argument("--json", default="")
     options = parser.parse_args()
-    device = wt.default_device()
-    print(f"{device!r}, wgtensor {wt.__version__}, Python {platform.python_version()}")
-    results: dict[str, list[float]] = {}
+    if options.smoke:
+        training.MLPS = training.SMOKE_MLPS
+    effort = 2 if options.smoke else ROUNDS
+    about = head("host_cost", "smoke" if options.smoke else "full", {"numpy": np.__version__})
+    print(f"{wt.default_device()!r}, wgtensor {wt.__version__}, Python {platform.python_version()}")
+    rows: list[dict[str, Any]] = []
+
+    def report(name: str, samples: list[float]) -> None:
+        rows.append(timed_row(name, "wgtensor", samples, "us"))
+        print(f"{name:36} {statistics.median(samples) * 1e6:12.2f} us", flush=True)
+        write(options.json, about, rows)
 
     def wanted(name: str) -> bool:
         return any(name.startswith(r) for r in options.rows.split(","))
 
     for name, measure in ROWS.items():
         if wanted(name):
-            results[name] = measure()
+            report(name, measure(effort))
     if wanted("import"):
-        results.update(first())
-    for name, samples in results.items():
-        print(f"{name:36} {statistics.median(samples) * 1e6:12.2f} us")
-    if options.json:
-        adapter = {"name": device.name, "backend": device.backend, "driver": device.driver}
-        versions = {"wgtensor": wt.__version__, "NumPy": np.__version__}
-        rows = [
-            {
-                "name": name,
-                "library": "wgtensor",
-                "value": statistics.median(samples) * 1e6,
-                "unit": "us",
-                "seconds": samples,
-            }
-            for name, samples in results.items()
-        ]
-        record = {
-            "program": "host_cost",
-            "command": " ".join(["host_cost.py", *sys.argv[1:]]),
-            "adapter": adapter,
-            "versions": versions,
-            "rows": rows,
-        }
-        Path(options.json).write_text(json.dumps(record, indent=1), encoding="utf-8")
+        for name, samples in first(effort).items():
+            report(name, samples)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """Instructions of the dispatch path, counted by callgrind: for each tiny operation of the harness.
 
-python benches/instructions.py HARNESS [--ops N] [--functions N] [--json FILE]
+python benches/instructions.py [LABEL=]HARNESS... [--ops N] [--functions N] [--json FILE]
 
 Counts what the calling thread executes while it records N operations, warm: not the library's own
-thread, nor the driver's. Needs valgrind, with its headers where the harness is built, and -g there
-for names of functions.
+thread, nor the driver's. Several harnesses are compared under their labels. Needs valgrind, with
+its headers where the harness is built, and -g there for names of functions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
+Record = dict[str, Any]
 ROWS = ("tiny_raw", "tiny_runtime", "tiny_tensor", "tiny_scalar")
 
 
@@ -30,7 +32,7 @@ def run(harness: Path, row: str, ops: int, out: Path) -> int:
         f"--callgrind-out-file={out}",
         str(harness),
         "--smoke",
-        *("--rows", row, "--count-ops", str(ops)),
+        *("--rows", row, "--count-ops", str(ops), "--json", f"{out}.json"),
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     profile = Path(f"{out}.1-01")  # the first dump, of the first thread
@@ -52,24 +54,47 @@ def functions(out: Path, count: int) -> list[str]:
     return [re.sub(r"\s+\[.*\]$", "", li.strip()) for li in lines[1 : count + 1]]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("harness", type=Path)
-    parser.add_argument("--ops", type=int, default=2000)
-    parser.add_argument("--functions", type=int, default=0)
-    parser.add_argument("--json", default="")
-    options = parser.parse_args()
+def measure(harness: Path, options: argparse.Namespace) -> tuple[Record, dict[str, float]]:
+    """What the harness says of its machine; and instructions of an operation, by row."""
+    about: Record = {}
     results: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         for row in ROWS:
             out = Path(folder) / row
-            results[row] = run(options.harness, row, options.ops, out) / options.ops
+            results[row] = run(harness, row, options.ops, out) / options.ops
             print(f"{row:16} {results[row]:8.0f} instructions an operation", flush=True)
-            for line in functions(out, options.functions):
+            for line in functions(out, options.functions) if options.functions else []:
                 print("    " + line[:110])
+        about = json.loads((Path(folder) / f"{ROWS[0]}.json").read_text())
+    return {k: about[k] for k in ("adapter", "versions")}, results
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("harness", nargs="+")
+    parser.add_argument("--ops", type=int, default=2000)
+    parser.add_argument("--functions", type=int, default=0)
+    parser.add_argument("--json", default="")
+    options = parser.parse_args()
+    record: Record = {"program": "instructions", "command": f"instructions.py --ops {options.ops}"}
+    rows: list[Record] = []
+    for harness in options.harness:
+        label, _, path = harness.rpartition("=")
+        print(label or path)
+        about, results = measure(Path(path), options)
+        record |= about
+        for name, count in results.items():
+            rows.append(
+                {
+                    "name": name,
+                    "library": label or "core",
+                    "value": count,
+                    "unit": "instructions",
+                    "operations": options.ops,
+                }
+            )
     if options.json:
-        text = json.dumps({"ops": options.ops, "instructions": results}, indent=1)
-        Path(options.json).write_text(text, encoding="utf-8")
+        Path(options.json).write_text(json.dumps(record | {"rows": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -65,6 +65,17 @@ class Peer:
     def transposed(self, x: Array) -> Array:
         return x.T
 
+    def layer_norm(self, x: Array, weight: Array, bias: Array) -> Array:
+        """Of rows, with 1e-5 added to the variance; so below."""
+        raise NotImplementedError
+
+    def rms_norm(self, x: Array, weight: Array) -> Array:
+        raise NotImplementedError
+
+    def cumsum(self, x: Array) -> Array:
+        """Along rows."""
+        return x.cumsum(1)
+
     def take(self, x: Array, rows: Array) -> Array:
         """Rows of a matrix."""
         return x[rows]
@@ -124,6 +135,12 @@ class Wgtensor(Peer):
     def softmax(self, x: Array) -> Array:
         return self.wt.softmax(x, axis=-1)
 
+    def layer_norm(self, x: Array, weight: Array, bias: Array) -> Array:
+        return self.wt.nn.functional.layer_norm(x, weight.shape, weight, bias, 1e-5)
+
+    def rms_norm(self, x: Array, weight: Array) -> Array:
+        return self.wt.nn.functional.rms_norm(x, weight.shape, weight, 1e-5)
+
     def scatter_add(self, values: Array, bins: Array, count: int) -> Array:
         return self.wt.segment_sum(values, bins, count)
 
@@ -154,6 +171,14 @@ class NumPy(Peer):
         e = np.exp(x - x.max(-1, keepdims=True))
         e /= e.sum(-1, keepdims=True)
         return e
+
+    def layer_norm(self, x: Array, weight: Array, bias: Array) -> Array:
+        centred = x - x.mean(-1, keepdims=True)
+        centred /= np.sqrt((centred * centred).mean(-1, keepdims=True) + np.float32(1e-5))
+        return centred * weight + bias
+
+    def rms_norm(self, x: Array, weight: Array) -> Array:
+        return x / np.sqrt((x * x).mean(-1, keepdims=True) + np.float32(1e-5)) * weight
 
     def scatter_add(self, values: Array, bins: Array, count: int) -> Array:
         return np.bincount(bins, values, count)
@@ -196,6 +221,12 @@ class Torch(Peer):
 
     def numpy(self, x: Array) -> np.ndarray:
         return x.cpu().numpy() if self.cuda else x.numpy().copy()
+
+    def layer_norm(self, x: Array, weight: Array, bias: Array) -> Array:
+        return self.torch.nn.functional.layer_norm(x, weight.shape, weight, bias, 1e-5)
+
+    def rms_norm(self, x: Array, weight: Array) -> Array:
+        return self.torch.nn.functional.rms_norm(x, weight.shape, weight, 1e-5)
 
     def scatter_add(self, values: Array, bins: Array, count: int) -> Array:
         return self.torch.zeros(count, device=values.device).index_add_(0, bins, values)
@@ -344,4 +375,7 @@ def ceilings(peers: list[Any], quick: bool) -> dict[str, Any]:
         size = x.nbytes
     else:
         return {}
-    return {"GB/s": 2 * size / copy * 1e-9, "GFLOP/s": 2 * n**3 / product * 1e-9, "how": how}
+    rate = 2 * n**3 / product * 1e-9
+    halves = rate if software else 2 * rate  # of float16 in pairs, without matrix units
+    limits = {"GB/s": 2 * size / copy * 1e-9, "GFLOP/s": rate, "float16 GFLOP/s": halves}
+    return limits | {"how": how}

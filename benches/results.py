@@ -1,26 +1,28 @@
-"""Writes benches/RESULTS.md from benches/results/*.json: python benches/results.py [--check]
+"""Writes RESULTS.md and docs/benchmarks.svg: python benches/results.py [--check]
 
-The files come from `harness --json` and `compare_peers.py --json`.
+They are made of benches/results/*.json, which `performance.py --out` or its parts' --json write.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-Record = dict[str, Any]
+from plot import svg
+from targets import Record, median, share, verdicts
+
 HERE = Path(__file__).parent
 INTRO = """# Benchmark results
 
 Written by `python benches/results.py` from `benches/results/*.json`, which hold every sample.
-Medians, warm, float32. A ratio is wgtensor's speed over the other's in the same run: above 1,
-wgtensor is faster. Both sides wait for their results; TF32 is off in PyTorch. "Load" counts the
-programs that wanted a core before the run: where it is not near 0, a software adapter's figures are
-too low and unsteady.
+Medians, warm, float32 unless said. A ratio is wgtensor's speed over the other's in the same run:
+above 1, wgtensor is faster. Both sides wait for their results; TF32 is off in PyTorch. "Load"
+counts the programs that wanted a core before the run: where it is not near 0, a software adapter's
+figures are too low and unsteady. "Of limit" is the share of what bandwidth or arithmetic rate,
+measured in the run, allow at best. Targets are `benches/targets.py`.
 
 | row | work |
 |---|---|
@@ -29,37 +31,16 @@ too low and unsteady.
 | sync | one operation and the wait for its end |
 | item | one operation and one element read back |
 | add_N | a + b; `_evals`: with a submission each, else many to one |
+| chain2_N | y * 2 + 1 |
 | chain6_N | relu((y * 2 + 1).abs().sqrt() * y - 1) |
 | sum_, sum0_, sum1_ | all elements, over axis 0, over axis 1 |
-| matmul_MxKxN | (M, K) @ (K, N); `matmul_N` is square, `BofN` batched |
+| softmax_, layer_norm_, rms_norm_, cumsum1_ | of rows |
+| take_N | N rows of a table, in no order |
+| scatter_add_N_into_B | N numbers added up in B places that are data, bit-identical each time |
+| matmul_MxKxN | (M, K) @ (K, N); `matmul_N` is square, `BofN` batched, `matmul16_` of float16 |
+| matvec_MxN, matvec16_MxN | a matrix of float32 or of float16 times a vector |
 | upload_, download_ | NumPy array to the device, and back into one |
 """
-# What a hardware adapter should reach: text, how it is compared, our row, the other row, the bound.
-# slower: our time over the other's, at most; faster: our speed over the other's, at least;
-# limit: share of the machine's limit, at least; rate: in the row's unit, at least.
-TARGETS = (
-    (
-        "tiny operation from Python, over the raw loop",
-        "slower",
-        "tiny_tensor",
-        "core:tiny_raw",
-        1.3,
-    ),
-    ("the same with a scalar", "slower", "tiny_scalar", "core:tiny_raw", 1.3),
-    ("add, over PyTorch's", "faster", "add_256M", "torch:add_256M", 0.95),
-    ("six operations in one kernel, of bandwidth", "limit", "chain6_64M", "", 0.9),
-    ("softmax, over PyTorch's", "faster", "softmax_4096x4096", "torch:softmax_4096x4096", 1),
-    ("sum over axis 0, over PyTorch's", "faster", "sum0_4096x4096", "torch:sum0_4096x4096", 1),
-    ("sum over axis 1, over PyTorch's", "faster", "sum1_4096x4096", "torch:sum1_4096x4096", 1),
-    ("matmul 4096", "rate", "matmul_4096", "", 30000),
-    ("matmul 4096, over PyTorch's", "faster", "matmul_4096", "torch:matmul_4096", 0.95),
-    ("upload", "rate", "upload_256MB", "", 12),
-    ("download", "rate", "download_256MB", "", 10),
-)
-
-
-def median(r: Record) -> float:
-    return statistics.median(r["seconds"])
 
 
 def short(value: float) -> str:
@@ -67,16 +48,17 @@ def short(value: float) -> str:
 
 
 def unit(r: Record) -> str:
-    return "µs" if r["unit"] == "us" else r["unit"]
+    return {"us": "µs"}.get(r["unit"], r["unit"])
 
 
 def state(data: Record) -> str:
     versions = ", ".join(f"{k} {v}" for k, v in data["versions"].items())
     host = ", ".join(
         f"{v} {k}" if k == "threads" else f"load {v} at the start" if k == "load" else v
-        for k, v in data["host"].items()
+        for k, v in data.get("host", {}).items()
     )
-    lines = [f"`{data['command']}` ({data['mode']}); {versions}; host: {host}."]
+    mode = f" ({data['mode']})" if "mode" in data else ""
+    lines = [f"`{data['command']}`{mode}; {versions}{'; host: ' + host if host else ''}."]
     others = {k: v for k, v in data.get("devices", {}).items() if k != "wgtensor"}
     if others:
         lines.append("Peers: " + "; ".join(f"{k}: {v}" for k, v in others.items()) + ".")
@@ -96,13 +78,6 @@ def core_table(data: Record) -> str:
     return out
 
 
-def share(r: Record, limits: Record) -> str:
-    if not limits or "load" in r["name"] or not ("bytes" in r or "flops" in r):
-        return ""
-    floor = r.get("bytes", 0) / limits["GB/s"] + r.get("flops", 0) / limits["GFLOP/s"]
-    return f"{floor * 1e-9 / median(r):.2f}"
-
-
 def peers_table(data: Record) -> str:
     peers = [name for name in data["devices"] if name != "wgtensor"]
     out = "| row | wgtensor | | of limit |" + "".join(f" {p} | ratio |" for p in peers)
@@ -115,7 +90,8 @@ def peers_table(data: Record) -> str:
         if "error" in ours:
             out += f"| {name} | failed: {ours['error']} |\n"
             continue
-        limit = share(ours, data.get("ceilings", {}))
+        of_limit = share(ours, data.get("ceilings", {}))
+        limit = "" if of_limit is None else f"{of_limit:.2f}"
         out += f"| {name} | {short(ours['value'])} | {unit(ours)} | {limit} |"
         for p in peers:
             r = records.get(p)
@@ -128,33 +104,39 @@ def peers_table(data: Record) -> str:
     return out
 
 
-def targets_table(files: list[Record]) -> str:
-    """The targets that the rows of one adapter can speak of."""
-    found: dict[str, Record] = {}
-    limits: Record = {}
-    for data in files:
-        limits = limits or data.get("ceilings", {})
-        for r in data["rows"]:
-            if "error" not in r:
-                found.setdefault(f"{r['library']}:{r['name']}", r)
+def libraries_table(data: Record) -> str:
+    """One column for each library, or what else a program compares: no ratios."""
+    names = list(dict.fromkeys(r["library"] for r in data["rows"]))
+    out = "| row | |" + "".join(f" {n} |" for n in names)
+    out += "\n|---|---|" + "---:|" * len(names) + "\n"
+    by_row: dict[str, dict[str, Record]] = {}
+    for r in data["rows"]:
+        by_row.setdefault(r["name"], {})[r["library"]] = r
+    for name, records in by_row.items():
+        out += f"| {name} | {unit(next(iter(records.values())))} |"
+        out += "".join(f" {short(records[n]['value']) if n in records else ''} |" for n in names)
+        out += "\n"
+    return out
+
+
+def targets_table(files: list[Record], software: bool) -> str:
     out = ""
-    for text, how, ours, other, bound in TARGETS:
-        a, b = found.get("wgtensor:" + ours), found.get(other)
-        if a is None or (other and b is None):
-            continue
-        if how == "limit":
-            value, unit = float(share(a, limits) or 0), ""
-        elif how == "rate":
-            value, unit = a["value"], " " + a["unit"]
-        else:
-            value, unit = median(a) / median(b), ""
-            value = 1 / value if how == "faster" else value
-        met = value <= bound if how == "slower" else value >= bound
-        sign = "at most" if how == "slower" else "at least"
-        out += (
-            f"| {text} | {sign} {bound:g}{unit} | {value:.4g}{unit} | {'yes' if met else 'no'} |\n"
-        )
-    return "| target | | measured | met |\n|---|---|---:|---|\n" + out if out else ""
+    for v in verdicts(files, software):
+        of_limit = "" if v.share is None else f"{v.share:.2f}"
+        met = "yes" if v.met else "no"
+        out += f"| {v.target.text} | {v.bound} | {v.value:.4g}{v.unit} | {of_limit} | {met} |\n"
+    head = "| target | | measured | of limit | met |\n|---|---|---:|---:|---|\n"
+    return head + out if out else ""
+
+
+TABLES: dict[str, tuple[str, Callable[[Record], str]]] = {
+    "compare_peers": ("Against other libraries, from Python", peers_table),
+    "training": ("Training steps", libraries_table),
+    "host_cost": ("Processor time of the calling thread, from Python", libraries_table),
+    "sorting": ("Sorting, scans and sets", libraries_table),
+    "harness": ("The core, from C++", core_table),
+    "instructions": ("Instructions of the calling thread, by callgrind", libraries_table),
+}
 
 
 def render(files: list[tuple[Path, Record]]) -> str:
@@ -167,15 +149,13 @@ def render(files: list[tuple[Path, Record]]) -> str:
         name, backend, kind, driver = key
         note = ", a software adapter" if kind == "cpu" else ""
         out += f"\n## {name} ({backend}{note})\n\nDriver: {driver}.\n"
-        targets = targets_table([data for _, data in group])
-        if targets and kind != "cpu":
+        targets = targets_table([data for _, data in group], kind == "cpu")
+        if targets:
             out += f"\n{targets}"
-        for path, data in sorted(group, key=lambda g: (g[1]["program"], g[0])):
-            core = data["program"] == "harness"
-            title = "The core, from C++" if core else "Against other libraries, from Python"
+        for path, data in sorted(group, key=lambda g: (list(TABLES).index(g[1]["program"]), g[0])):
+            title, table = TABLES[data["program"]]
             link = f"[{path.name}](results/{path.name})"
-            out += f"\n### {title}\n\n{state(data)}Samples: {link}.\n\n"
-            out += core_table(data) if core else peers_table(data)
+            out += f"\n### {title}\n\n{state(data)}Samples: {link}.\n\n{table(data)}"
     return out
 
 
@@ -183,14 +163,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="only say whether it is up to date")
     args = parser.parse_args()
-    paths = sorted((HERE / "results").glob("*.json"))
-    text = render([(p, json.loads(p.read_text())) for p in paths])
-    target = HERE / "RESULTS.md"
+    files = [(p, json.loads(p.read_text())) for p in sorted((HERE / "results").glob("*.json"))]
+    pages = {HERE / "RESULTS.md": render(files)}
+    for _, data in files:
+        if data["program"] == "compare_peers" and data["adapter"]["type"] != "cpu":
+            pages[HERE.parent / "docs" / "benchmarks.svg"] = svg(data, "torch")
+    stale = [p for p, text in pages.items() if not p.exists() or p.read_text() != text]
     if args.check:
-        fresh = target.exists() and target.read_text() == text
-        print("up to date" if fresh else "run python benches/results.py")
-        return 0 if fresh else 1
-    target.write_text(text)
+        print(f"run python benches/results.py for {stale}" if stale else "up to date")
+        return 1 if stale else 0
+    for path in stale:
+        path.write_text(pages[path])
     return 0
 
 

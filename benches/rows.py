@@ -43,6 +43,7 @@ class Row:
     prepare: Callable[[Peer], Job]
     bytes: float = 0
     flops: float = 0
+    dtype: str = "float32"
     leave_out: tuple[str, ...] = ()
 
     def value(self, seconds: float) -> float:
@@ -82,7 +83,8 @@ def operation(
     return Job(run, peer.wait, check)
 
 
-def elementwise_row(name: str, side: int, passes: int, chain: bool) -> Row:
+def elementwise_row(name: str, side: int, passes: int) -> Row:
+    """`add_`, `chain2_` or `chain6_`: so many operations, which may share a kernel."""
     u, v = vectors(side, side)
     n = side * side
     at = places(n)
@@ -90,9 +92,12 @@ def elementwise_row(name: str, side: int, passes: int, chain: bool) -> Row:
 
     def prepare(peer: Peer) -> Job:
         y = peer.outer(u, v, (n,))
-        if chain:
+        if name.startswith("chain6"):
             want = [max(abs(h * 2 + 1) ** 0.5 * h - 1, 0.0) for h in host]
             make = lambda: peer.chain(y)  # noqa: E731
+        elif name.startswith("chain2"):
+            want = [h * 2 + 1 for h in host]
+            make = lambda: y * 2 + 1  # noqa: E731
         else:
             want = [h * 1.5 for h in host]
             half = peer.outer(u * np.float32(0.5), v, (n,))
@@ -137,6 +142,47 @@ def softmax_row(name: str, rows: int, columns: int) -> Row:
     return Row(name, "GB/s", prepare, bytes=8.0 * rows * columns)
 
 
+def norm_row(name: str, rows: int, columns: int) -> Row:
+    """`layer_norm_` or `rms_norm_`, with weights, and biases where there are any."""
+    u, v = vectors(rows, columns)
+    w, b = vectors(columns, columns)
+    at = places(rows * columns)
+    centred = name.startswith("layer")
+    want = []
+    for i in at:
+        x = (u[i // columns] * v).astype(np.float64)
+        x -= x.mean() if centred else 0
+        k = i % columns
+        want.append(float(x[k] / np.sqrt((x * x).mean() + 1e-5) * w[k] + (b[k] if centred else 0)))
+
+    def prepare(peer: Peer) -> Job:
+        x, weight, bias = peer.outer(u, v, (rows, columns)), peer.array(w), peer.array(b)
+        make = (
+            (lambda: peer.layer_norm(x, weight, bias))
+            if centred
+            else (lambda: peer.rms_norm(x, weight))
+        )
+        check = lambda y: close(peer, name, peer.peek(y, at), want, 1e-4)  # noqa: E731
+        return operation(peer, make, check, rows * columns)
+
+    return Row(name, "GB/s", prepare, bytes=8.0 * rows * columns, leave_out=FEW)
+
+
+def cumsum_row(name: str, rows: int, columns: int) -> Row:
+    """Running sums of each row."""
+    u, v = vectors(rows, columns)
+    at = places(rows * columns)
+    v64 = np.cumsum(v.astype(np.float64))
+    want = [float(u[i // columns] * v64[i % columns]) for i in at]
+
+    def prepare(peer: Peer) -> Job:
+        x = peer.outer(u, v, (rows, columns))
+        check = lambda y: close(peer, name, peer.peek(y, at), want, 1e-4)  # noqa: E731
+        return operation(peer, lambda: peer.cumsum(x), check, rows * columns)
+
+    return Row(name, "GB/s", prepare, bytes=8.0 * rows * columns, leave_out=FEW)
+
+
 def take_row(name: str, table: int, columns: int, count: int) -> Row:
     """A lookup of rows in no order."""
     u, v = vectors(table, columns)
@@ -167,23 +213,6 @@ def scatter_add_row(name: str, count: int, bins: int) -> Row:
         return operation(peer, lambda: peer.scatter_add(v, b, bins), check, count)
 
     return Row(name, "us", prepare, leave_out=FEW)
-
-
-def matmul_row(name: str, m: int, k: int, n: int, batch: int = 1, transposed: bool = False) -> Row:
-    (ua, va), (ub, vb) = vectors(batch * m, k), vectors(k, n)
-    at = places(batch * m * n)
-    want = [float(np.float64(ua[i // n]) * (va.astype(np.float64) @ ub) * vb[i % n]) for i in at]
-
-    def prepare(peer: Peer) -> Job:
-        a = peer.outer(ua, va, (batch, m, k) if batch > 1 else (m, k))
-        b = peer.outer(vb, ub, (n, k)) if transposed else peer.outer(ub, vb, (k, n))
-        if batch > 1:
-            b = peer.outer(np.tile(ub, batch), vb, (batch, k, n))
-        make = lambda: peer.matmul(a, peer.transposed(b) if transposed else b)  # noqa: E731
-        check = lambda x: close(peer, name, peer.peek(x, at), want, 1e-4)  # noqa: E731
-        return operation(peer, make, check, batch * m * n)
-
-    return Row(name, "GFLOP/s", prepare, flops=2.0 * batch * m * k * n)
 
 
 def tiny_row(name: str, scalar: bool, ops: int) -> Row:
@@ -251,17 +280,18 @@ def transfer_rows(size: int) -> Iterator[Row]:
     yield Row(f"download_{size // Mi}MB", "GB/s", download, bytes=float(size), leave_out=slow)
 
 
-def all_rows(size: Callable[[Any, Any, Any], Any], reduced: bool) -> Iterator[Row]:
-    """size(full, reduced, smoke) picks by mode and adapter."""
-    yield tiny_row("tiny_tensor", False, size(2000, 2000, 480))
-    yield tiny_row("tiny_scalar", True, size(2000, 2000, 480))
-    yield item_row("item")
-    for side in size((4096, 16384), (4096,), (512,)):
+def memory_rows(size: Callable[[Any, Any, Any], Any]) -> Iterator[Row]:
+    """Elementwise work, reductions, normalizations, scans and lookups."""
+
+    def elementwise(kind: str, side: int, passes: int) -> Row:
         n = side * side
-        yield elementwise_row(f"add_{f'{n // Mi}M' if n >= Mi else f'{n >> 10}K'}", side, 3, False)
-    side = size(8192, 4096, 512)
-    n = side * side
-    yield elementwise_row(f"chain6_{f'{n // Mi}M' if n >= Mi else f'{n >> 10}K'}", side, 2, True)
+        label = f"{n // Mi}M" if n >= Mi else f"{n >> 10}K"
+        return elementwise_row(f"{kind}_{label}", side, passes)
+
+    for side in size((4096, 16384), (4096,), (512,)):
+        yield elementwise("add", side, 3)
+    yield elementwise("chain2", size(8192, 4096, 512), 2)
+    yield elementwise("chain6", size(8192, 4096, 512), 2)
     n = size(4096, 4096, 256)
     wide = size(Mi, Mi // 4, 4096)
     wide_name = f"{wide // Mi}M" if wide >= Mi else f"{wide >> 10}K"
@@ -274,18 +304,23 @@ def all_rows(size: Callable[[Any, Any, Any], Any], reduced: bool) -> Iterator[Ro
             yield sum_row(f"sum{'' if axis is None else axis}_{label}", *shape, axis)
     n = size(4096, 2048, 256)
     yield softmax_row(f"softmax_{n}x{n}", n, n)
+    yield norm_row(f"layer_norm_{n}x{n}", n, n)
+    yield norm_row(f"rms_norm_{n}x{n}", n, n)
+    yield cumsum_row(f"cumsum1_{n}x{n}", n, n)
     yield take_row(f"take_{n}", size(50_000, 20_000, 500), size(768, 768, 64), size(16384, n, n))
     count = size(10 * Mi, Mi, 4096)
     label = f"{count // Mi}M" if count >= Mi else f"{count >> 10}K"
     for bins in (1, 100, count // 10):
         yield scatter_add_row(f"scatter_add_{label}_into_{bins}", count, bins)
-    for n in size((512, 1024, 2048, 4096, 8192), (256, 512, 1024), (128,)):
-        yield matmul_row(f"matmul_{n}", n, n, n)
-    if not reduced:
-        for m, k, n in ((4096, 64, 4096), (64, 4096, 4096), (4096, 4096, 64)):
-            yield matmul_row(f"matmul_{m}x{k}x{n}", m, k, n)
-    b, n = size((64, 256), (64, 64), (3, 32))
-    yield matmul_row(f"matmul_{b}of{n}", n, n, n, batch=b)
-    n = size(4096, 512, 64)
-    yield matmul_row(f"matmul_{n}_transposed", n, n, n, transposed=True)
+
+
+def all_rows(size: Callable[[Any, Any, Any], Any], reduced: bool) -> Iterator[Row]:
+    """size(full, reduced, smoke) picks by mode and adapter."""
+    from rows_products import product_rows
+
+    yield tiny_row("tiny_tensor", False, size(2000, 2000, 480))
+    yield tiny_row("tiny_scalar", True, size(2000, 2000, 480))
+    yield item_row("item")
+    yield from memory_rows(size)
+    yield from product_rows(size, reduced)
     yield from transfer_rows(size(256, 64, 4) * Mi)

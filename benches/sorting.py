@@ -1,6 +1,7 @@
 """Sorting, scans and what is made of them: wgtensor beside NumPy and, on CUDA, PyTorch.
 
-python benches/sorting.py [--size N] [--large N] [--sums N] [--repeats R] [--rows A,B]
+python benches/sorting.py [--smoke] [--size N] [--large N] [--sums N] [--repeats R] [--rows A,B]
+    [--json FILE]
 
 A sample is the wall time of one call and the wait for its result; medians count. Results are
 checked against NumPy; sums into places that are data also for the same bits on ten runs. "x NAME"
@@ -11,13 +12,13 @@ from __future__ import annotations
 
 import argparse
 import functools
-import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from record import Record, head, timed_row, write
 
 import wgtensor as wt
 
@@ -172,14 +173,14 @@ ROWS = [
 ]
 
 
-def median_time(call: Callable[[], Any], wait: Callable[[Any], None], repeats: int) -> float:
+def times(call: Callable[[], Any], wait: Callable[[Any], None], repeats: int) -> list[float]:
     """Seconds of one call and the wait for it, after one that compiles."""
-    times = []
+    seconds = []
     for _ in range(repeats + 1):
         begin = time.perf_counter()
         wait(call())
-        times.append(time.perf_counter() - begin)
-    return statistics.median(times[1:])
+        seconds.append(time.perf_counter() - begin)
+    return seconds[1:]
 
 
 def wait_wgtensor(result: Any) -> None:
@@ -187,7 +188,7 @@ def wait_wgtensor(result: Any) -> None:
     wt.synchronize()
 
 
-def measure(row: Row, n: int, repeats: int) -> str:
+def measure(row: Row, n: int, repeats: int) -> list[Record]:
     a = row.data(np.random.default_rng(1), n)
     t = wt.asarray(a)
     expected = row.numpy(a)
@@ -199,33 +200,51 @@ def measure(row: Row, n: int, repeats: int) -> str:
             np.testing.assert_array_equal(again.view(np.int32), result.view(np.int32))
     else:
         np.testing.assert_array_equal(result, expected, err_msg=row.name)
-    times = {"wgtensor": median_time(lambda: row.wgtensor(t), wait_wgtensor, repeats)}
-    times["NumPy"] = median_time(lambda: row.numpy(a), lambda _: None, 1)
+    found = {"wgtensor": times(lambda: row.wgtensor(t), wait_wgtensor, repeats)}
+    found["numpy"] = times(lambda: row.numpy(a), lambda _: None, 1)
     if CUDA and row.torch:
         x = torch.from_numpy(a).cuda()
         peer = row.torch
-        times["PyTorch"] = median_time(lambda: peer(x), lambda _: torch.cuda.synchronize(), repeats)
-    own = times["wgtensor"]
-    columns = [f"{name} {seconds * 1e3:9.3f} ms" for name, seconds in times.items()]
-    columns += [f"x {name} {s / own:6.2f}" for name, s in times.items() if name != "wgtensor"]
-    return f"{row.name:28} {n:>11,}  " + "  ".join(columns)
+        found["torch"] = times(lambda: peer(x), lambda _: torch.cuda.synchronize(), repeats)
+    return [timed_row(row.name, name, seconds, "ms", elements=n) for name, seconds in found.items()]
+
+
+def line(records: list[Record]) -> str:
+    own = records[0]
+    text = f"{own['name']:28} {own['elements']:>11,}"
+    for r in records:
+        text += f"  {r['library']} {r['value']:9.3f} ms"
+    return text + "".join(
+        f"  x {r['library']} {r['value'] / own['value']:6.2f}" for r in records[1:]
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--smoke", action="store_true", help="few elements, two repeats")
     parser.add_argument("--size", type=int, default=1 << 24, help="elements")
     parser.add_argument("--large", type=int, default=1 << 26, help="of the rows named large")
     parser.add_argument("--sums", type=int, default=10_000_000, help="of the rows that add")
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--rows", default="", help="parts of names, separated by commas")
+    parser.add_argument("--json", default="")
     options = parser.parse_args()
+    if options.smoke:
+        options.size = options.large = options.sums = 40_000
+        options.repeats = 2
     wanted = [part for part in options.rows.split(",") if part]
+    versions = {"numpy": np.__version__} | ({"torch": torch.__version__} if CUDA else {})
+    about = head("sorting", "smoke" if options.smoke else "full", versions)
     print(f"wgtensor on {wt.default_device()}; PyTorch CUDA: {'yes' if CUDA else 'no'}")
+    rows: list[Record] = []
     for row in ROWS:
         if wanted and not any(part in row.name for part in wanted):
             continue
         n = options.sums if row.sums else options.large if row.large else options.size
-        print(measure(row, n, options.repeats), flush=True)
+        found = measure(row, n, options.repeats)
+        rows += found
+        write(options.json, about, rows)
+        print(line(found), flush=True)
 
 
 if __name__ == "__main__":

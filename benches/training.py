@@ -1,6 +1,6 @@
 """Time of training steps, beside PyTorch and ferrotensor (its MLPs) where they are installed.
 
-python benches/training.py [--steps N] [--json FILE]
+python benches/training.py [--smoke] [--rows A,B] [--steps N] [--json FILE]
 
 Each step is forward, backward and an AdamW update on data that is on the device already, with no
 read in between; a row is the median of five rounds, per step. `jit` is the same step recorded.
@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
-import statistics
 import time
 from collections.abc import Callable
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from record import Record, head, timed_row, write
 
 import wgtensor as wt
 from wgtensor import nn, optim
@@ -28,6 +26,7 @@ MLPS = {
     "mlp 784-512-10, batch 128": (784, 512, 10, 128),
     "mlp 1024-4096-1024, batch 1024": (1024, 4096, 1024, 1024),
 }
+SMOKE_MLPS = {"mlp 8-16-4, batch 8": (8, 16, 4, 8)}
 GPT = {"layers": 4, "width": 128, "heads": 4, "context": 64, "batch": 32, "tokens": 96}
 
 
@@ -180,7 +179,8 @@ def ferrotensors(ft: Any, name: str) -> tuple[Callable[[], Any], Callable[[], No
     return step, wait
 
 
-def milliseconds(step: Callable[[], Any], wait: Callable[[], None], steps: int) -> list[float]:
+def seconds(step: Callable[[], Any], wait: Callable[[], None], steps: int) -> list[float]:
+    """Of one step, each round."""
     for _ in range(5):
         step()
     wait()
@@ -190,7 +190,7 @@ def milliseconds(step: Callable[[], Any], wait: Callable[[], None], steps: int) 
         for _ in range(steps):
             step()
         wait()
-        rounds.append((time.perf_counter() - begin) / steps * 1e3)
+        rounds.append((time.perf_counter() - begin) / steps)
     return rounds
 
 
@@ -213,35 +213,61 @@ def installed(name: str) -> Any:
         return None
 
 
+def measure(name: str, steps: int, torch: Any, ft: Any) -> list[Record]:
+    step, wait = ours(name)
+    rows = [timed_row(name, "wgtensor", seconds(step, wait, steps), "ms", counts=counts(step))]
+    recorded = wt.jit(step)
+    samples = seconds(recorded, wait, steps)
+    loss = float(recorded().item())
+    if not np.isfinite(loss):
+        raise SystemExit(f"training: {name}: the loss is {loss}")
+    rows.append(timed_row(name, "wgtensor.jit", samples, "ms", counts=counts(recorded), loss=loss))
+    if torch:
+        rows.append(timed_row(name, "torch", seconds(*theirs(torch, name), steps), "ms"))
+    if ft and name in MLPS:
+        try:
+            rows.append(
+                timed_row(name, "ferrotensor", seconds(*ferrotensors(ft, name), steps), "ms")
+            )
+        except Exception as e:  # a peer that is broken is a peer that is missing
+            print(f"ferrotensor: {type(e).__name__}: {e}")
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--smoke", action="store_true", help="a tiny network, two steps a round")
+    parser.add_argument("--rows", default="", help="only rows whose names begin so: A,B")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--json", default="")
     options = parser.parse_args()
-    torch, ft = installed("torch"), installed("ferrotensor")
-    print(f"{wt.default_device()!r}, wgtensor {wt.__version__}", end="")
-    print(f", PyTorch {torch.__version__}" if torch else "", end="")
-    print(f", ferrotensor {version('ferrotensor')}" if ft else "")
-    results: dict[str, Any] = {}
+    steps = 2 if options.smoke else options.steps
+    if options.smoke:
+        MLPS.clear()
+        MLPS.update(SMOKE_MLPS)
+        GPT.update(layers=1, width=16, heads=2, context=8, batch=2)
+    torch = installed("torch")
+    ft = None if wt.default_device().type == "cpu" else installed("ferrotensor")
+    versions = {"torch": torch.__version__} if torch else {}
+    versions |= {"ferrotensor": version("ferrotensor")} if ft else {}
+    about = head("training", "smoke" if options.smoke else "full", versions)
+    devices = {"wgtensor": wt.default_device().name}
+    if torch:
+        cuda = torch.cuda.is_available()
+        devices["torch"] = torch.cuda.get_device_name() + ", TF32 off" if cuda else "CPU"
+    if ft:
+        devices["ferrotensor"] = f"{ft.Device.best().name} ({ft.Device.best().backend})"
+    about |= {"devices": devices}
+    print(", ".join(f"{k} {v}" for k, v in (about["versions"] | {"on": devices}).items()))
+    rows: list[Record] = []
     for name in [*MLPS, "character GPT"]:
-        row: dict[str, Any] = {}
-        step, wait = ours(name)
-        row["eager"] = milliseconds(step, wait, options.steps)
-        row["counts"] = counts(step)
-        recorded = wt.jit(step)
-        row["jit"] = milliseconds(recorded, wait, options.steps)
-        row["jit counts"] = counts(recorded)
-        loss = float(recorded().item())
-        if torch:
-            row["PyTorch"] = milliseconds(*theirs(torch, name), options.steps)
-        if ft and name in MLPS:
-            row["ferrotensor"] = milliseconds(*ferrotensors(ft, name), options.steps)
-        results[name] = row
-        medians = {k: statistics.median(v) for k, v in row.items() if isinstance(v, list)}
-        shown = ", ".join(f"{k} {v:.3f} ms" for k, v in medians.items())
-        print(f"{name}: {shown}; a step {row['counts']}, jit {row['jit counts']}; loss {loss:.4f}")
-    if options.json:
-        Path(options.json).write_text(json.dumps(results, indent=1), encoding="utf-8")
+        if not name.startswith(tuple(options.rows.split(","))):
+            continue
+        found = measure(name, steps, torch, ft)
+        rows += found
+        write(options.json, about, rows)
+        shown = ", ".join(f"{r['library']} {r['value']:.3f} ms" for r in found)
+        print(f"{name}: {shown}; a step {found[0]['counts']}, jit {found[1]['counts']}", flush=True)
 
 
 if __name__ == "__main__":
