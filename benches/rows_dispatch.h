@@ -121,7 +121,10 @@ inline void tiny_graph(Context& c, const std::string& name, const wgt::Operand& 
   int64_t total = 0;
   Row row = measure_tiny(c, name,
                          {[&](int n) {
-                            for (int i = 0; i < n; ++i) x = op(graph_op::add, {x, y});
+                            for (int i = 0; i < n; ++i) {
+                              const wgt::Operand operands[] = {x, y};
+                              x = wgt::elementwise(graph_op::add, operands);
+                            }
                             wgt::eval({x});
                             c.submit();
                             total += n;

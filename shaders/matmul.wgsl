@@ -72,6 +72,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 //% for r in 0..TM
 //% for j in 0..TN / 4
   var sum_{{r}}_{{j}} = vec4<{{T}}>();
+//% if HALF
+  var whole_{{r}}_{{j}} = vec4<f32>();
+//% end
 //% end
 //% end
 
@@ -149,10 +152,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 //% if EMIT_LOOP
   // One copy of the epilogue's code: it may be long, and compilers take their time. The index is i, written
   // so that no driver unrolls the loop for the array's sake.
-  var sums: array<vec4<{{T}}>, {{SUMS}}>;
+  var sums: array<vec4<{{R}}>, {{SUMS}}>;
 //% for r in 0..TM
 //% for j in 0..TN / 4
-  sums[{{r * (TN / 4) + j}}] = sum_{{r}}_{{j}};
+  sums[{{r * (TN / 4) + j}}] = {{SUM}}_{{r}}_{{j}};
 //% end
 //% end
   for (var i = 0u; i < {{SUMS}}u; i++) {
@@ -166,7 +169,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   if (row + {{r / 4 * TY * 4 + r % 4}}u < p.m) {
 //% for j in 0..TN / 4
     if (column + {{j * TX * 4}}u < p.n) {
-      emit4(batch, row + {{r / 4 * TY * 4 + r % 4}}u, column + {{j * TX * 4}}u, sum_{{r}}_{{j}});
+      emit4(batch, row + {{r / 4 * TY * 4 + r % 4}}u, column + {{j * TX * 4}}u, {{SUM}}_{{r}}_{{j}});
     }
 //% end
   }

@@ -17,7 +17,7 @@
 //% if PLAIN
 //% if VEC
 //% for r in 0..PARTS
-      part_{{o}}_{{i}}_{{r}} = in{{o}}[at_{{o}}_{{i}}_{{r}}];
+      part_{{o}}_{{i}}_{{r}} = {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_{{r}}{{CLOSE}};
 //% if ALONG_K
       at_{{o}}_{{i}}_{{r}} += hop / 4u;
 //% else
@@ -26,13 +26,13 @@
 //% end
 //% elif ALONG_K
 //% for r in 0..PARTS
-      part_{{o}}_{{i}}_{{r}} = vec4<{{T}}>(in{{o}}[at_{{o}}_{{i}}_{{r}}], in{{o}}[at_{{o}}_{{i}}_{{r}} + sk_{{o}}],
-                             in{{o}}[at_{{o}}_{{i}}_{{r}} + 2u * sk_{{o}}], in{{o}}[at_{{o}}_{{i}}_{{r}} + 3u * sk_{{o}}]);
+      part_{{o}}_{{i}}_{{r}} = vec4<{{T}}>({{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_{{r}}{{CLOSE}}, {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_{{r}} + sk_{{o}}{{CLOSE}},
+                             {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_{{r}} + 2u * sk_{{o}}{{CLOSE}}, {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_{{r}} + 3u * sk_{{o}}{{CLOSE}});
       at_{{o}}_{{i}}_{{r}} += hop * sk_{{o}};
 //% end
 //% else
-      part_{{o}}_{{i}}_0 = vec4<{{T}}>(in{{o}}[at_{{o}}_{{i}}_0], in{{o}}[at_{{o}}_{{i}}_1],
-                             in{{o}}[at_{{o}}_{{i}}_2], in{{o}}[at_{{o}}_{{i}}_3]);
+      part_{{o}}_{{i}}_0 = vec4<{{T}}>({{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_0{{CLOSE}}, {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_1{{CLOSE}},
+                             {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_2{{CLOSE}}, {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_3{{CLOSE}});
 //% for r in 0..4
       at_{{o}}_{{i}}_{{r}} += hop * sk_{{o}};
 //% end
@@ -48,7 +48,7 @@
       let kc = min(k0, p.k - 4u);
 //% end
 //% for r in 0..PARTS
-      part_{{o}}_{{i}}_{{r}} = in{{o}}[(at_{{o}}_{{i}}_{{r}} + kc) >> 2u];
+      part_{{o}}_{{i}}_{{r}} = {{READ}}{{o}}{{OPEN}}(at_{{o}}_{{i}}_{{r}} + kc) >> 2u{{CLOSE}};
 //% end
 //% elif ALONG_K
 //% for j in 0..4
@@ -61,8 +61,8 @@
 //% end
 //% end
 //% for r in 0..PARTS
-      part_{{o}}_{{i}}_{{r}} = vec4<{{T}}>(in{{o}}[at_{{o}}_{{i}}_{{r}} + k_0], in{{o}}[at_{{o}}_{{i}}_{{r}} + k_1],
-                             in{{o}}[at_{{o}}_{{i}}_{{r}} + k_2], in{{o}}[at_{{o}}_{{i}}_{{r}} + k_3]);
+      part_{{o}}_{{i}}_{{r}} = vec4<{{T}}>({{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_{{r}} + k_0{{CLOSE}}, {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_{{r}} + k_1{{CLOSE}},
+                             {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_{{r}} + k_2{{CLOSE}}, {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_{{r}} + k_3{{CLOSE}});
 //% end
 //% else
 //% if GUARD_K && WALK
@@ -73,10 +73,10 @@
       let kc = min(k0, p.k - 1u) * sk_{{o}};
 //% end
 //% if VEC
-      part_{{o}}_{{i}}_0 = in{{o}}[(at_{{o}}_{{i}}_0 + kc) >> 2u];
+      part_{{o}}_{{i}}_0 = {{READ}}{{o}}{{OPEN}}(at_{{o}}_{{i}}_0 + kc) >> 2u{{CLOSE}};
 //% else
-      part_{{o}}_{{i}}_0 = vec4<{{T}}>(in{{o}}[at_{{o}}_{{i}}_0 + kc], in{{o}}[at_{{o}}_{{i}}_1 + kc],
-                             in{{o}}[at_{{o}}_{{i}}_2 + kc], in{{o}}[at_{{o}}_{{i}}_3 + kc]);
+      part_{{o}}_{{i}}_0 = vec4<{{T}}>({{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_0 + kc{{CLOSE}}, {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_1 + kc{{CLOSE}},
+                             {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_2 + kc{{CLOSE}}, {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_3 + kc{{CLOSE}});
 //% end
 //% end
 //% if GUARD_K

@@ -1,5 +1,5 @@
     // The tile's products. UNROLL steps along k are flat code; every other row goes backwards, so that
-    // neighbours share an operand.
+    // neighbours share an operand. Sums of float16 end with the step: whole sums are of float32.
     {
 //% if SPLIT > 1
       var a_at = ty + slice * {{SLICE * ROW_0 + SLICE / 4 * GAP_0}}u;
@@ -32,4 +32,12 @@
         b_at += {{UNROLL * ROW_1 + UNROLL / 4 * GAP_1}}u;
 //% end
       }
+//% if HALF
+//% for r in 0..TM
+//% for j in 0..TN / 4
+      whole_{{r}}_{{j}} += vec4<f32>(sum_{{r}}_{{j}});
+      sum_{{r}}_{{j}} = vec4<f16>();
+//% end
+//% end
+//% end
     }

@@ -12,6 +12,10 @@ int64_t numel(const Dims& shape) {
   bool over = false;
   for (int64_t d : shape) {
     if (d == 0) return 0;
+    if (((n | d) >> 31) == 0) {  // two short factors: no division
+      n *= d;
+      continue;
+    }
     over = over || n > most / d;
     if (!over) n *= d;
   }

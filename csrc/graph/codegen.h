@@ -177,7 +177,9 @@ class KernelCode {
   /// A new output that shares the binding, and so the buffer, of a value that dies here.
   void bind_in_place(int value, int over);
   /// An operand that a template reads by its binding's name alone; always a binding of its own.
-  void bind_operand(int value, bool vec4, std::optional<Reach> reach = std::nullopt);
+  /// As `element` where given, instead of its dtype's storage form.
+  void bind_operand(int value, bool vec4, std::optional<Reach> reach = std::nullopt,
+                    const char* element = nullptr);
   /// What indices out of range are recorded in, as `faults`.
   void bind_faults(int value);
   /// A binding of its own for a part of a value, found by its number alone.
@@ -211,6 +213,7 @@ class KernelCode {
     bool vec4;             // of a private operand
     std::optional<Reach> reach = std::nullopt;
     bool faults = false, atomic = false;
+    const char* element = nullptr;
   };
   const Binding* binding(int value) const;
   std::vector<Binding> bindings_;

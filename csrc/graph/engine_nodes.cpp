@@ -309,7 +309,7 @@ NodeRef Engine::matmul(const NodeRef& a, const NodeRef& b, const Dims& shape, Pr
   flush_if_due();
   settle(*a);
   settle(*b);
-  NodeRef n = make(NodeKind::matmul, a->dtype, shape, "matmul");
+  NodeRef n = make(NodeKind::matmul, unpacked(a->dtype), shape, "matmul");
   n->ranks = ranks;
   set_input(*n, 0, a);
   set_input(*n, 1, b);

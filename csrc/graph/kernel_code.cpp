@@ -86,8 +86,9 @@ void KernelCode::bind_in_place(int value, int over) {
   bindings_.push_back({value, rt::Access::read_write, over, false, false});
 }
 
-void KernelCode::bind_operand(int value, bool vec4, std::optional<Reach> reach) {
-  bindings_.push_back({value, rt::Access::read, -1, true, vec4, reach});
+void KernelCode::bind_operand(int value, bool vec4, std::optional<Reach> reach,
+                              const char* element) {
+  bindings_.push_back({value, rt::Access::read, -1, true, vec4, reach, false, false, element});
 }
 
 int KernelCode::bind_slice(int value, rt::Access access, const Reach& reach) {
@@ -154,7 +155,7 @@ std::string KernelCode::declarations() const {
            ") var<storage, read_write> faults: array<atomic<u32>>;\n";
       continue;
     }
-    std::string element = wgsl_type(info(dtype_of(b.value)).storage,
+    std::string element = wgsl_type(b.element ? b.element : info(dtype_of(b.value)).storage,
                                     (b.private_operand ? b.vec4 : vec4(b.value)) ? 4 : 1);
     s += "@group(0) @binding(" + std::to_string(i) + ") var<storage, " +
          (b.access == rt::Access::read ? "read" : "read_write") + "> in" + std::to_string(i) +

@@ -174,6 +174,12 @@ std::string walks(KernelCode& k, const Side& side, const Part& part) {
   return walk("x_offset_", side.kept, begin) + walk("k_offset_", side.shared, "");
 }
 
+// fn mm_read_N: elements of a float16 operand as float32.
+std::string read(int operand, bool vec4) {
+  const std::string o = std::to_string(operand), type = wgsl_type("f32", vec4 ? 4 : 1);
+  return "fn mm_read_" + o + "(i: u32) -> " + type + " { return " + type + "(in" + o + "[i]); }\n";
+}
+
 // Columns are cut between vec4s, unless so few of them reach beyond a binding.
 int64_t column_unit(const LowerContext& c, const Side& b) {
   int64_t step = 0;
@@ -205,6 +211,7 @@ constexpr int kFlatEpilogue = 3;
 kernels::MatmulProblem problem_of(const Node& n, const SpaceCode& out, const Side& a, const Side& b,
                                   const Part& part, bool whole_vectors, bool long_epilogue) {
   kernels::MatmulProblem p{};
+  p.by_function = is_packed(n.inputs[0]->dtype);
   p.dtype = n.dtype;
   p.batch = out.extent(0);
   p.m = part.empty() ? a.kept.size() : part[1].size();
@@ -244,18 +251,24 @@ void lower_product(LowerContext& c, int gi, const Part& part, bool first,
   }
   out.restrict_to(part);
   bool whole_vectors = !k.windowed || column_unit(c, b) == 4;
-  const kernels::MatmulProblem problem =
+  kernels::MatmulProblem problem =
       problem_of(n, out, a, b, part, whole_vectors, k.group.ops > kFlatEpilogue);
-  kernels::MatmulLaunch launch =
-      kernels::plan_matmul(matmul_target(c.device), problem, forced_variant(c.device, n.dtype));
+  const int forced = forced_variant(c.device, n.inputs[0]->dtype);
+  if (problem.by_function &&
+      (forced >= 0 ? kernels::matmul_variant_of_halves(forced) : n.bits != 0)) {
+    problem.half_sums = true;
+    problem.by_function = false;
+  }
+  kernels::MatmulLaunch launch = kernels::plan_matmul(matmul_target(c.device), problem, forced);
 
   // in0 and in1 are the template's; the same value twice is bound twice, as its two forms may
   // differ.
   auto reach = [&](const Side& side) {
     return k.windowed ? std::optional(side.reach(part)) : std::nullopt;
   };
-  k.bind_operand(a.operand.value, launch.a_vec4, reach(a));
-  k.bind_operand(b.operand.value, launch.b_vec4, reach(b));
+  const char* element = is_packed(n.inputs[0]->dtype) ? "f16" : nullptr;
+  k.bind_operand(a.operand.value, launch.a_vec4, reach(a), element);
+  k.bind_operand(b.operand.value, launch.b_vec4, reach(b), element);
   k.params.add_named("m", static_cast<uint32_t>(problem.m));
   k.params.add_named("n", static_cast<uint32_t>(problem.n));
   k.params.add_named("k", static_cast<uint32_t>(problem.k));
@@ -265,6 +278,7 @@ void lower_product(LowerContext& c, int gi, const Part& part, bool first,
   k.params.add_named("b_rs", static_cast<uint32_t>(problem.b_rs));
   k.params.add_named("b_cs", static_cast<uint32_t>(problem.b_cs));
   std::string functions = batch_offset(k, a, b, part) + walks(k, a, part) + walks(k, b, part);
+  if (problem.by_function) functions += read(0, launch.a_vec4) + read(1, launch.b_vec4);
 
   int width = whole_vectors && problem.n > 1 && out.can_vectorize(2, false, true) ? 4 : 1;
   out.set_width(width, 2);
@@ -292,7 +306,7 @@ void lower_product(LowerContext& c, int gi, const Part& part, bool first,
   step.x = launch.gx;
   step.y = launch.gy;
   step.z = launch.gz;
-  std::string declarations = k.declarations() + functions;
+  std::string declarations = (element ? "enable f16;\n" : "") + k.declarations() + functions;
   k.finish(step, "matmul", kernels::matmul_source(launch, declarations));
   c.plan.steps.push_back(std::move(step));
 }

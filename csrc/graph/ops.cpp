@@ -1,6 +1,8 @@
 #include "graph/ops.h"
 
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include "base/errors.h"
 #include "graph/codegen.h"
@@ -89,6 +91,18 @@ bool takes(OpId op, DType operands) {
 }
 
 OpTypes op_types(OpId op, DType common) {
+  // Most operations are of float32 on both sides, and are known to be: no look at the table.
+  static const std::vector<bool> plain = [] {
+    std::vector<bool> v(std::size(kOps));
+    for (size_t i = 0; i < v.size(); ++i) {
+      const OpTypes t = types_by_rule(static_cast<OpId>(i), DType::float32);
+      v[i] = t.compute == DType::float32 && t.result == DType::float32 &&
+             is_defined(static_cast<OpId>(i), DType::float32);
+    }
+    return v;
+  }();
+  if (common == DType::float32 && plain[static_cast<size_t>(op)])
+    return {DType::float32, DType::float32};
   OpTypes t = types_by_rule(op, common);
   if (!is_defined(op, t.compute))
     raise(ErrorKind::dtype,

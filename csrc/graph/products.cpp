@@ -35,7 +35,8 @@ int64_t product_pieces(const rt::Device& device, DType dtype, const Dims& shape,
 std::vector<std::string> matmul_kernels(const rt::Device& device) {
   std::vector<std::string> names;
   for (int v = 0; v < kernels::matmul_variant_count(); ++v)
-    if (kernels::matmul_variant_fits(device.limits(), v, DType::float32))
+    if (kernels::matmul_variant_fits(device.limits(), v, DType::float32) &&
+        (device.features().f16 || !kernels::matmul_variant_of_halves(v)))
       names.emplace_back(kernels::matmul_variant_name(v));
   return names;
 }
@@ -63,10 +64,15 @@ void check_kernels(std::string_view kernels) {
   named_variant(kernels);
 }
 
-int forced_variant(const rt::Device& device, DType dtype) {
+int forced_variant(const rt::Device& device, DType operands) {
   int variant = named_variant(device.options().kernels);
   if (variant < 0) return -1;
-  return kernels::matmul_variant_fits(device.limits(), variant, dtype) ? variant : -1;
+  if (kernels::matmul_variant_of_halves(variant) && operands != DType::float16) return -1;
+  return kernels::matmul_variant_fits(device.limits(), variant, unpacked(operands)) ? variant : -1;
+}
+
+bool reads_packed(const rt::Device& device, DType operands) {
+  return operands == DType::float16 && device.features().f16;
 }
 
 }  // namespace wgt::graph

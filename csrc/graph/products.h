@@ -23,7 +23,12 @@ std::vector<std::string> matmul_kernels(const rt::Device& device);
 /// Raises ValueError with all names where a value of the setting `kernels` names none of them.
 void check_kernels(std::string_view kernels);
 
-/// The variant that the setting `kernels` asks for ("matmul:NAME"), where it fits; else -1.
-int forced_variant(const rt::Device& device, DType dtype);
+/// The variant that the setting `kernels` asks for ("matmul:NAME"), where it fits; else -1. Those
+/// for half_sums fit float16 alone.
+int forced_variant(const rt::Device& device, DType operands);
+
+/// Whether products read operands of the dtype as they are: float16 where kernels have it. Others
+/// of 16 bits are cast to float32 first.
+bool reads_packed(const rt::Device& device, DType operands);
 
 }  // namespace wgt::graph

@@ -14,6 +14,7 @@ enum Flag : int {
   kAlways = 2,    // and that without a branch
   kGap = 4,       // gaps in transposed operands keep writes out of each other's banks
   kEmitLoop = 8,  // one copy of the epilogue's code, for which the results are spilled
+  kHalf = 16,     // for half_sums: a step's sums are float16, whole sums float32
 };
 
 /// See shaders/matmul.wgsl. The names say tile, results per thread, and what is special: s slices,
@@ -33,7 +34,7 @@ struct Variant {
   uint32_t workgroup_bytes(DType t) const {
     const int tiles = bk * (bm / 4 + bn / 4) + bk / 4 * 2 * gap(true);
     const int sums = (split - 1) * bm * bn / 4;
-    return static_cast<uint32_t>(std::max(tiles, sums) * 4 * info(t).size);
+    return static_cast<uint32_t>(std::max(tiles, sums) * 4 * (has(kHalf) ? 2 : info(t).size));
   }
 };
 
@@ -63,6 +64,15 @@ constexpr Variant kVariants[] = {
     {"32x32x32_4x4_s4", 32, 32, 32, 4, 4, 4, 8, 4, 8, kGpu},
     {"32x32x16_4x4_s2", 32, 32, 16, 4, 4, 2, 8, 4, 8, kGpu},
     {"16x16x64_4x4_s8", 16, 16, 64, 4, 4, 8, 4, 4, 8, kGpu},
+    {"half_128x128x16_8x16", 128, 128, 16, 8, 16, 1, 8, 4, 16, kGpu | kHalf},
+    {"half_128x64x16_8x8", 128, 64, 16, 8, 8, 1, 8, 4, 16, kGpu | kHalf},
+    {"half_128x64x16_8x8_e", 128, 64, 16, 8, 8, 1, 8, 4, 16, kGpu | kHalf | kEmitLoop},
+    {"half_128x64x32_8x8", 128, 64, 32, 8, 8, 1, 8, 4, 32, kGpu | kHalf},
+    {"half_128x128x16_8x8", 128, 128, 16, 8, 8, 1, 8, 4, 16, kGpu | kHalf},
+    {"half_64x64x16_8x8", 64, 64, 16, 8, 8, 1, 8, 4, 16, kGpu | kHalf},
+    {"half_64x64x16_8x8_e", 64, 64, 16, 8, 8, 1, 8, 4, 16, kGpu | kHalf | kEmitLoop},
+    {"half_64x64x16_8x4", 64, 64, 16, 8, 4, 1, 8, 4, 16, kGpu | kHalf},
+    {"half_32x32x16_4x4", 32, 32, 16, 4, 4, 1, 8, 4, 16, kGpu | kHalf | kEmitLoop},
     {"cpu_128x128x16_16x16", 128, 128, 16, 16, 16, 1, 2, 4, 1, kEmitLoop},
     {"cpu_64x64x16_8x8", 64, 64, 16, 8, 8, 1, 8, 8, 1, kEmitLoop},
     {"cpu_16x16x32_8x8_s4", 16, 16, 32, 8, 8, 4, 2, 2, 1, kEmitLoop},
@@ -117,6 +127,11 @@ constexpr Candidate kGpuWide[] = {{"64x64x16_8x8_e", "64x64x16_8x8_e", 1.00, 2, 
                                   {"32x32x32_4x4_s4", "32x32x32_4x4_s4", 0.55, 4, 0.20},
                                   {"32x32x16_4x4_s2", "32x32x16_4x4_s2", 0.55, 4, 0.20}};
 
+// Guesses, from the same tiles of float32.
+constexpr Candidate kGpuHalf[] = {{"half_128x64x16_8x8", "half_128x64x16_8x8_e", 1.00, 3, 0.70},
+                                  {"half_64x64x16_8x8", "half_64x64x16_8x8_e", 0.95, 4, 0.60},
+                                  {"half_32x32x16_4x4", "half_32x32x16_4x4", 0.50, 8, 0.20}};
+
 /// Time on the busiest multiprocessor: rounds of `full` tiles, and what is left, slower for each.
 double cost(const Candidate& c, const Variant& v, int units, const MatmulProblem& p) {
   const int64_t busiest = div_up(tiles(v, p) * p.batch, units);
@@ -145,7 +160,9 @@ Best best_of(const MatmulTarget& target, const MatmulProblem& p) {
     const double time = cost(c, v, target.units, p);
     if (best.variant < 0 || time < best.cost) best = {variant, time};
   };
-  if (is_wide(p.dtype))
+  if (p.half_sums)
+    for (const Candidate& c : kGpuHalf) consider(c);
+  else if (is_wide(p.dtype))
     for (const Candidate& c : kGpuWide) consider(c);
   else
     for (const Candidate& c : kGpuPlain) consider(c);
@@ -153,6 +170,7 @@ Best best_of(const MatmulTarget& target, const MatmulProblem& p) {
 }
 
 int choose_software(const rt::Limits& limits, const MatmulProblem& p) {
+  if (p.half_sums) return index_of("half_64x64x16_8x8_e");
   if (std::min(p.m, p.n) <= 16 && p.k <= 50000) return index_of("cpu_16x16x32_8x8_s4");
   // llvmpipe ends every loop of an invocation after 65,535 turns in all: long ones take a variant
   // whose steps along k are flat.
@@ -223,7 +241,7 @@ MatmulLaunch plan_matmul(const MatmulTarget& target, const MatmulProblem& p, int
   l.variant = force >= 0        ? force
               : target.software ? choose_software(limits, p)
                                 : best_of(target, p).variant;
-  if (l.variant < 0 || !matmul_variant_fits(limits, l.variant, p.dtype))
+  if (l.variant < 0 || !fits(limits, kVariants[l.variant], p.dtype))
     raise(ErrorKind::unsupported, "[matmul] no kernel fits this adapter's limits");
   const Variant& v = kVariants[l.variant];
   const Reading a = reading({p.m, p.a_rs, p.a_rows}, {p.k, p.a_cs, p.a_k}, p.a_aligned);
@@ -231,7 +249,13 @@ MatmulLaunch plan_matmul(const MatmulTarget& target, const MatmulProblem& p, int
   l.a_vec4 = a.vec4;
   l.b_vec4 = b.vec4;
   l.wx = v.threads();
-  l.vars.set("T", info(p.dtype).compute);
+  l.vars.set("R", info(p.dtype).compute);
+  l.vars.set("T", p.half_sums ? "f16" : info(p.dtype).compute);
+  l.vars.set("HALF", p.half_sums);
+  l.vars.set("SUM", p.half_sums ? "whole" : "sum");
+  l.vars.set("READ", p.by_function ? "mm_read_" : "in");
+  l.vars.set("OPEN", p.by_function ? "(" : "[");
+  l.vars.set("CLOSE", p.by_function ? ")" : "]");
   for (auto [name, value] : {std::pair{"BM", v.bm},
                              {"BN", v.bn},
                              {"BK", v.bk},
@@ -286,6 +310,11 @@ const char* matmul_variant_name(int variant) {
 bool matmul_variant_fits(const rt::Limits& limits, int variant, DType dtype) {
   matmul_variant_name(variant);
   return fits(limits, kVariants[variant], dtype);
+}
+
+bool matmul_variant_of_halves(int variant) {
+  matmul_variant_name(variant);
+  return kVariants[variant].has(kHalf);
 }
 
 }  // namespace wgt::kernels

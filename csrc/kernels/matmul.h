@@ -2,7 +2,8 @@
 //
 // The plan picks a tile and says how the operands are bound; the source is shaders/matmul.wgsl
 // around the caller's declarations:
-//   in0, in1            storage, read: array<T> or array<vec4<T>> as a_vec4 and b_vec4 say
+//   in0, in1            storage, read: array<T> or array<vec4<T>> as a_vec4 and b_vec4 say; or
+//                       functions mm_read_0(i) and mm_read_1(i) that give such elements
 //   p                   with u32 members m, n, k, a_rs, a_cs, b_rs, b_cs (strides in two's
 //   complement),
 //                       and `batch`, the number of matrices, read only where batch > max_groups
@@ -14,6 +15,7 @@
 //   fn x_offset_N(x: u32) -> u32, fn k_offset_N(k: u32) -> u32
 //                                                           where an index of operand N that runs
 //                                                           over several dimensions leads
+// With half_sums T is f16, and what is emitted f32.
 // Its own module-scope names begin with mm_. The source depends on classes (tile, direction of each
 // operand, vec4 loads, ragged k), never on a size.
 #pragma once
@@ -43,6 +45,8 @@ struct MatmulProblem {
   std::optional<MatmulWalk> a_rows = std::nullopt, a_k = std::nullopt, b_k = std::nullopt,
                             b_columns = std::nullopt;
   bool long_epilogue = false;  // emit4 is long: a flat copy for each vec4 would compile for seconds
+  bool by_function = false;    // operands are read by mm_read_N(i), not from inN[i]
+  bool half_sums = false;      // operands are f16, and so are the products of a step and their sums
 };
 
 struct MatmulLaunch {
@@ -73,5 +77,7 @@ const char* matmul_variant_name(int variant);
 /// -1 where there is none of that name.
 int matmul_variant_named(std::string_view name);
 bool matmul_variant_fits(const rt::Limits& limits, int variant, DType dtype);
+/// Whether it is one for half_sums, and for nothing else.
+bool matmul_variant_of_halves(int variant);
 
 }  // namespace wgt::kernels

@@ -50,7 +50,8 @@ Tensor long_product(const Tensor& a, const Tensor& b, int64_t longest) {
 /// does not pay.
 int64_t piece_length(const Tensor& a, const Dims& shape, int64_t k) {
   int64_t pieces = settings().matmul_pieces;
-  if (pieces == 0) pieces = graph::product_pieces(a.engine().device(), a.dtype(), shape, k);
+  if (pieces == 0)
+    pieces = graph::product_pieces(a.engine().device(), unpacked(a.dtype()), shape, k);
   if (pieces < 2 || shape.size() == kMaxRank) return k;
   constexpr int64_t kStep = 16;  // of the kernels' steps
   int64_t least = ((k + pieces - 1) / pieces + kStep - 1) / kStep * kStep;
@@ -105,11 +106,13 @@ Tensor product_of(const Tensor& a, const Tensor& b) {
   int64_t m = a.shape()[a.rank() - 2], n = b.shape().back(), k = a.shape().back();
   shape.push_back(m);
   shape.push_back(n);
+  const DType wide = unpacked(a.dtype());
   if (numel(shape) == 0 || k == 0) {
     rt::Lock lock = a.engine().lock();
-    return Tensor(a.engine().fill(a.dtype(), shape, 0));
+    return Tensor(a.engine().fill(wide, shape, 0));
   }
-  if ((m == 1 || n == 1) && shape.size() < kMaxRank) return sum_of_products(a, b, {}, shape.size());
+  if ((m == 1 || n == 1) && shape.size() < kMaxRank)
+    return sum_of_products(astype(a, wide), astype(b, wide), {}, shape.size());
   if (int64_t longest = longest_piece(a, b); k > longest) return long_product(a, b, longest);
   if (int64_t length = piece_length(a, shape, k); k / length > 1)
     return split_product(a, b, shape, length);
@@ -136,8 +139,9 @@ Tensor matmul(const Tensor& a0, const Tensor& b0) {
           "[matmul] shapes " + to_string(a0.shape()) + " and " + to_string(b0.shape()) +
               " do not match: " + std::to_string(a.shape().back()) + " columns against " +
               std::to_string(b.shape()[b.rank() - 2]) + " rows");
-  DType wide = unpacked(t);  // 16-bit floats are summed in float32
-  Tensor r = astype(product_of(astype(a, wide), astype(b, wide)), t);
+  // 16-bit floats are summed in float32: cast here, or as the kernel reads them.
+  const DType read = graph::reads_packed(a.engine().device(), t) ? t : unpacked(t);
+  Tensor r = astype(product_of(astype(a, read), astype(b, read)), t);
   std::vector<int64_t> drop;
   if (a0.rank() == 1) drop.push_back(r.rank() - 2);
   if (b0.rank() == 1) drop.push_back(r.rank() - 1);

@@ -4,12 +4,11 @@
 //@ half_to_float:
 // By bits: unpack2x16float may flush what is denormal in 16 bits.
 fn half_to_float_{{W}}(h: {{U}}) -> {{F}} {
-  let e = (h >> {{U}}(10u)) & {{U}}(31u);
-  let m = h & {{U}}(0x3ffu);
-  let normal = ((e + {{U}}(112u)) << {{U}}(23u)) | (m << {{U}}(13u));
-  let special = {{U}}(0x7f800000u) | (m << {{U}}(13u));
-  let small = bitcast<{{U}}>({{F}}(m) * {{F}}(5.9604644775390625e-8));
-  let magnitude = select(select(normal, special, e == {{U}}(31u)), small, e == {{U}}(0u));
+  // The magnitude in place, its exponent short by 112; what is denormal comes out of a difference with 2^-14.
+  let t = (h & {{U}}(0x7fffu)) << {{U}}(13u);
+  let small = bitcast<{{U}}>(bitcast<{{F}}>(t + {{U}}(0x38800000u)) - {{F}}(6.103515625e-5));
+  let finite = select(t + {{U}}(0x38000000u), small, t < {{U}}(0x00800000u));
+  let magnitude = select(finite, t + {{U}}(0x70000000u), t >= {{U}}(0x0f800000u));
   return bitcast<{{F}}>(magnitude | ((h & {{U}}(0x8000u)) << {{U}}(16u)));
 }
 
