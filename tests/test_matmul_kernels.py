@@ -19,13 +19,20 @@ def names() -> list[str]:
 
 def tile_of(name: str) -> tuple[int, int, int]:
     """Rows, columns and steps of a kernel's tile, from its name: "cpu_64x64x16_8x8_e"."""
-    m, n, k = name.removeprefix("cpu_").split("_")[0].split("x")
+    m, n, k = name.removeprefix("cpu_").removeprefix("half_").split("_")[0].split("x")
     return int(m), int(n), int(k)
 
 
 def device_with(name: str) -> wt.Device:
     with setting(kernels=f"matmul:{name}", debug=True):
         return wt.Device()
+
+
+def numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
+    """Integers, whose sums are exact: a misplaced or missing element shows, whatever the order."""
+    if dtype == "float16":
+        return rng.integers(-2, 3, shape).astype(dtype)
+    return random_array(rng, shape, dtype)
 
 
 def product(device: wt.Device, a: Array, b: Array, turned: bool) -> None:
@@ -40,23 +47,37 @@ def product(device: wt.Device, a: Array, b: Array, turned: bool) -> None:
     x, y = put(a), put(b)
     with setting(matmul_pieces=1):
         result = x @ y + 1
-    np.testing.assert_array_equal(result.numpy(), a @ b + 1, strict=True)
+    np.testing.assert_array_equal(result.numpy(), (a.astype("int32") @ b + 1).astype(a.dtype))
+    assert result.dtype == a.dtype
     for s in sentinels:
         assert (s.numpy() == 7).all()
 
 
 @pytest.mark.parametrize("name", names())
 def test_every_kernel(name: str, rng: np.random.Generator) -> None:
-    # Integers are exact: a misplaced or missing element shows, whatever the order of the sum.
     m, n, k = tile_of(name)
-    device = device_with(name)
-    odd = (
-        random_array(rng, (m + 3, 2 * k + 3), "int32"),
-        random_array(rng, (2 * k + 3, n + 5), "int32"),
-    )
+    device, dtype = device_with(name), "float16" if name.startswith("half_") else "int32"
+    odd = numbers(rng, (m + 3, 2 * k + 3), dtype), numbers(rng, (2 * k + 3, n + 5), dtype)
     product(device, *odd, turned=False)
-    whole = random_array(rng, (m + 4, 3 * k), "int32"), random_array(rng, (3 * k, n + 4), "int32")
+    whole = numbers(rng, (m + 4, 3 * k), dtype), numbers(rng, (3 * k, n + 4), dtype)
     product(device, *whole, turned=True)
+
+
+@pytest.mark.skipif(
+    not any(n.startswith("half_") for n in names()), reason="kernels have no float16"
+)
+@pytest.mark.parametrize("k", [16, 100, 2000])
+def test_sums_of_halves_err_by_steps(k: int, rng: np.random.Generator) -> None:
+    """16 products are added up in float16, those sums in float32: the error keeps its size."""
+    name = next(n for n in names() if n.startswith("half_64x64x16"))
+    a, b = (rng.standard_normal(s).astype("float16") for s in ((40, k), (k, 24)))
+    device = device_with(name)
+    result = (wt.asarray(a, device=device) @ wt.asarray(b, device=device)).numpy()
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    most = np.abs(x) @ np.abs(y)
+    # 16 roundings of 2^-11 in the worst case, and one of the result
+    assert (np.abs(result - x @ y) <= most * (17 * 2.0**-11)).all()
+    assert (np.abs(result - x @ y) / most).mean() < 2.0**-11
 
 
 def test_stacks_of_small_matrices(rng: np.random.Generator) -> None:

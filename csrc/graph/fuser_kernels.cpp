@@ -90,7 +90,10 @@ bool Fuser::can_be_output(const Placement& p, int id) {
 }
 
 bool Fuser::writes(const Node& anchor, DType t) {
-  return !is_packed(t) || (is_bool(t) && anchor.kind == NodeKind::reduce);
+  if (!is_packed(t)) return true;
+  // A product's results come in fours, which are whole words where rows have no rest.
+  if (anchor.kind == NodeKind::matmul) return anchor.shape.back() % 4 == 0;
+  return is_bool(t) && anchor.kind == NodeKind::reduce;
 }
 
 bool Fuser::covers(const Placement& p, const Node& n) {
