@@ -1,6 +1,7 @@
 """All rows in one run: what each should reach, what it reached, and its share of the roofline.
 
-python benches/performance.py [--harness FILE] [--smoke | --quick] [--parts A,B] [--out FOLDER]
+python benches/performance.py [--harness FILE] [--smoke | --quick] [--parts A,B] [--peers A,B]
+    [--out FOLDER]
 
 Runs compare_peers.py, host_cost.py, training.py, sorting.py, and the C++ harness where it is built
 (`make bench` builds it). Each writes its JSON into FOLDER, from where `results.py` makes the page;
@@ -28,6 +29,8 @@ def command(part: str, options: argparse.Namespace) -> list[str]:
         flags = ["--quick"]
     if part == "harness":
         return [options.harness, *flags] if Path(options.harness).exists() else []
+    if part == "compare_peers" and options.peers:
+        flags += ["--peers", options.peers]
     return [sys.executable, str(HERE / f"{part}.py"), *flags]
 
 
@@ -54,6 +57,7 @@ def main() -> int:
     parser.add_argument("--smoke", action="store_true", help="tiny sizes: does all of it run")
     parser.add_argument("--quick", action="store_true", help="small sizes, few repeats")
     parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--peers", default="", help="of compare_peers: only these libraries")
     parser.add_argument("--limit", type=int, default=900, help="seconds for each part")
     parser.add_argument("--out", type=Path, default=Path("build/performance"))
     options = parser.parse_args()

@@ -22,7 +22,8 @@ Medians, warm, float32 unless said. A ratio is wgtensor's speed over the other's
 above 1, wgtensor is faster. Both sides wait for their results; TF32 is off in PyTorch. "Load"
 counts the programs that wanted a core before the run: where it is not near 0, a software adapter's
 figures are too low and unsteady. "Of limit" is the share of what bandwidth or arithmetic rate,
-measured in the run, allow at best. Targets are `benches/targets.py`.
+measured in the run, allow at best. Targets are `benches/targets.py`. Instructions `before` are of
+commit 1cee336, whose calling thread still encoded commands and planned without memory of its own.
 
 | row | work |
 |---|---|

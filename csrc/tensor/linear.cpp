@@ -28,7 +28,10 @@ int64_t longest_piece(const Tensor& a, const Tensor& b) {
 
 Tensor plain_product(const Tensor& a, const Tensor& b, const Dims& shape) {
   rt::Lock lock = a.engine().lock();
-  return Tensor(a.engine().matmul(a.node(), b.node(), shape));
+  graph::NodeRef n = a.engine().matmul(a.node(), b.node(), shape);
+  n->bits =
+      settings().half_sums && is_packed(a.dtype());  // the kernel's sums: see lower_matmul.cpp
+  return Tensor(std::move(n));
 }
 
 Tensor product_of(const Tensor& a, const Tensor& b);
