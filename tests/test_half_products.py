@@ -93,6 +93,26 @@ def test_one_kernel(rng: np.random.Generator) -> None:
     near(x @ z, x.numpy(), z.numpy())
 
 
+def test_sums_in_halves_are_asked_for(rng: np.random.Generator) -> None:
+    if "f16" not in wt.get_device().features:
+        pytest.skip("kernels have no float16")
+    a, b = halves(rng, 40, 200), halves(rng, 200, 24)
+    x, y = wt.asarray(a), wt.asarray(b)
+    exact = (x @ y).numpy()
+    with setting(half_sums=True):
+        faster = x @ y
+    values = faster.numpy()  # what was asked for counts, not what holds when it is computed
+    np.testing.assert_array_equal((x @ y).numpy(), exact)
+    most = np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64))
+    error = np.abs(values - a.astype(np.float64) @ b.astype(np.float64))
+    assert (error <= most * (17 * 2.0**-11)).all()
+    assert (values != exact).any()
+    with setting(half_sums=True):
+        np.testing.assert_array_equal(
+            (x.astype("float32") @ y.astype("float32")).astype("float16").numpy(), exact
+        )
+
+
 def test_masks_of_products(rng: np.random.Generator) -> None:
     a, b = (rng.integers(-3, 4, s).astype(np.float32) for s in ((12, 9), (9, 8)))
     mask = wt.asarray(a) @ wt.asarray(b) > 1
