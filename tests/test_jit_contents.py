@@ -121,6 +121,41 @@ def test_rates_and_steps_of_an_optimizer_record_nothing_anew() -> None:
     assert run.runs == 1
 
 
+class Trainer:
+    """Its step reads some of its state; what it notes down is no part of the step."""
+
+    def __init__(self) -> None:
+        self.losses: list[float] = []
+        self.best = {"loss": 0.0, "step": 0.0}
+        self.options = {"scale": 2.0}
+        self.runs = 0
+        self.jitted = wt.jit(self.step)
+
+    def step(self, x: wt.Tensor) -> wt.Tensor:
+        self.runs += 1
+        return self.scaled(x).sum()
+
+    def scaled(self, x: wt.Tensor) -> wt.Tensor:
+        return x * self.options["scale"]
+
+    def fit(self, x: wt.Tensor) -> float:
+        loss = self.jitted(x).item()
+        self.losses.append(float(loss))
+        self.best["loss"] = float(loss)
+        self.best["step"] += 1
+        return float(loss)
+
+
+def test_notes_beside_a_step_record_nothing_anew() -> None:
+    trainer, x = Trainer(), wt.asarray(X)
+    for _ in range(6):
+        assert trainer.fit(x) == 6
+    assert trainer.runs == 1
+    trainer.options["scale"] = 3.0
+    assert trainer.fit(x) == 9
+    assert trainer.runs == 2
+
+
 class Scaled(nn.Module):
     def __init__(self) -> None:
         super().__init__()

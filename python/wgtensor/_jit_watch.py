@@ -68,7 +68,7 @@ def _names(code: types.CodeType) -> tuple[frozenset[str], ...]:
     """The globals and attributes that a function reads, the variables that it binds, and its words:
     the keys that it may read."""
     reads, attributes, binds = set(), set(), set()
-    words = {c for c in code.co_consts if isinstance(c, str)}
+    words = {c for c in code.co_consts if isinstance(c, str) and c.isidentifier()}
     for step in dis.get_instructions(code):
         if step.opname.startswith(("LOAD_GLOBAL", "LOAD_NAME")):
             reads.add(step.argval)
@@ -83,6 +83,11 @@ def _names(code: types.CodeType) -> tuple[frozenset[str], ...]:
     return tuple(map(frozenset, (reads, attributes, binds, words)))
 
 
+def _is_implicit(name: str) -> bool:
+    """Whether a method is called without its name: by operators, or as modules are."""
+    return name == "forward" or name.startswith("__")
+
+
 def _is_ours(module: str | None) -> bool:
     return (module or "").partition(".")[0] in ("wgtensor", "builtins", "numpy")
 
@@ -93,7 +98,9 @@ class Watch:
     def __init__(self, function: Callable[..., Any], others: Sequence[Any]) -> None:
         self._found: list[Place] = []
         self._attributes: set[str] = set()
-        self._words: set[str] = set()
+        self._code: list[tuple[set[str], frozenset[str], frozenset[str]]] = []
+        self._read: frozenset[str] = frozenset()  # names and keys that what is called may read
+        self._words: frozenset[str] = frozenset()  # of them the keys
         self._plain: list[Place] = []  # plain attributes
         self._held: list[tuple[Any, Place | None]] = []  # lists and dicts, and where they are
         self._managed: set[int] = set()  # of them those that the library's own classes keep
@@ -104,8 +111,9 @@ class Watch:
             self._walk(root, None, 0)
         for made in self._plain:
             made.always = made.key in self._attributes
+        self._reach()
         for holder, place in self._held:
-            if id(holder) not in self._managed:
+            if id(holder) not in self._managed and self._is_read(place):
                 self._add_plain(holder, place)
 
     def tensors(self) -> Iterator[Tensor]:
@@ -129,7 +137,7 @@ class Watch:
         if isinstance(value, types.FunctionType):
             self._walk_function(value, place, depth)
         elif isinstance(value, types.MethodType):
-            for part in (value.__self__, value.__func__):
+            for part in (value.__func__, value.__self__):
                 self._walk(part, place, depth + 1)
         elif isinstance(value, functools.partial):
             for part in (value.func, value.args, value.keywords):
@@ -147,12 +155,15 @@ class Watch:
         elif hasattr(value, "__dict__"):
             self._walk_object(value, place, depth)
 
-    def _walk_function(self, function: types.FunctionType, place: Place | None, depth: int) -> None:
+    def _walk_function(
+        self, function: types.FunctionType, place: Place | None, depth: int, names: Any = ()
+    ) -> None:
+        """names: those that it is called by, if it is one of many that may not be called at all."""
         if _is_ours(function.__module__):
             return
         reads, attributes, binds, words = _names(function.__code__)
         self._attributes |= attributes
-        self._words |= words
+        self._code.append((set(names), reads | attributes, words))
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         variables: list[tuple[Any, str]] = [(c, name) for name, c in cells]
         variables += [(function.__globals__, n) for n in reads if n in function.__globals__]
@@ -166,8 +177,14 @@ class Watch:
         for kind in type(value).__mro__:
             if _is_ours(kind.__module__):
                 continue
-            for method in vars(kind).values():
-                self._walk(getattr(method, "__wrapped__", method), place, depth + 1)
+            for name, method in vars(kind).items():
+                plain = getattr(method, "__wrapped__", method)
+                if isinstance(plain, types.FunctionType) and not _is_implicit(name):
+                    if id(plain) not in self._seen and depth < _DEPTH:
+                        self._seen.add(id(plain))
+                        self._walk_function(plain, place, depth + 1, (name,))
+                else:
+                    self._walk(plain, place, depth + 1)
         attributes = vars(value)
         ours = any(_is_ours(kind.__module__) for kind in type(value).__mro__[:-1])
         for key, item in tuple(attributes.items()):
@@ -176,6 +193,29 @@ class Watch:
             made = self._add(attributes, key, item, place, depth)
             if isinstance(item, _SIMPLE):
                 self._plain.append(made)
+
+    def _reach(self) -> None:
+        """Finds what functions read that may be called, by their names in those that are."""
+        read: set[str] = set()
+        words: set[str] = set()
+        left, count = self._code, -1
+        while count != len(left):
+            count = len(left)
+            for names, its, keys in left:
+                if not names or names & read:
+                    read |= its
+                    words |= keys
+            left = [code for code in left if code[0] and not code[0] & read]
+        self._read, self._words = frozenset(read | words), frozenset(words)
+
+    def _is_read(self, place: Place | None) -> bool:
+        """Whether the way to a place has only names and keys that may be read."""
+        while place is not None:
+            by_name = isinstance(place.key, str) and type(place.holder) is not types.CellType
+            if by_name and place.key not in self._read:
+                return False
+            place = place.parent
+        return True
 
     def _manage(self, item: Any) -> None:
         if isinstance(item, (dict, list)) and id(item) not in self._managed:
@@ -189,13 +229,15 @@ class Watch:
         found: list[tuple[Any, Any]]
         if isinstance(holder, list):
             found = [(i, v) for i, v in enumerate(holder[:_PLAIN]) if isinstance(v, _SIMPLE)]
-        elif self._attributes & _WHOLE:
+        elif self._read & _WHOLE:
             found = [(k, v) for k, v in holder.items() if isinstance(v, _SIMPLE)][:_PLAIN]
         else:
-            held = ((word, dict.get(holder, word, _GONE)) for word in self._words)
+            held = [(word, dict.get(holder, word, _GONE)) for word in self._words]
+            if holder and all(v is _GONE for _, v in held):
+                return  # nothing in it has such a name: the words are another dict's keys
             found = [(k, v) for k, v in held if v is _GONE or isinstance(v, _SIMPLE)][:_PLAIN]
         if place is not None:
-            place.sized = isinstance(holder, list) or bool(self._attributes & _WHOLE)
+            place.sized = isinstance(holder, list) or bool(self._read & _WHOLE)
         for key, value in found:
             if len(self._found) < _MOST:
                 made = Place(holder, key, value, place)
