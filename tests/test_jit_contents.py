@@ -3,6 +3,7 @@ defaults of dtype and device."""
 
 from __future__ import annotations
 
+import types
 from collections.abc import Iterator
 from typing import Any
 
@@ -154,6 +155,47 @@ def test_notes_beside_a_step_record_nothing_anew() -> None:
     trainer.options["scale"] = 3.0
     assert trainer.fit(x) == 9
     assert trainer.runs == 2
+
+
+class Powered:
+    power = 2
+
+    def __call__(self, x: wt.Tensor) -> wt.Tensor:
+        return x**self.power
+
+
+def test_attributes_of_classes() -> None:
+    own = Powered()
+    run, x = Counted(lambda t: own(t)), wt.asarray(X)
+    try:
+        assert run(x).tolist() == run(x).tolist() == [0, 1, 4]
+        Powered.power = 3
+        assert run(x).tolist() == run(x).tolist() == [0, 1, 8]
+        assert run.runs == 2
+        own.power = 1
+        assert run(x).tolist() == [0, 1, 2]
+    finally:
+        Powered.power = 2
+
+
+def test_variables_of_other_modules() -> None:
+    outer, inner = types.ModuleType("outer"), types.ModuleType("inner")
+    outer.inner, outer.unread = inner, 1  # type: ignore[attr-defined]
+    exec("factor = 2.0\ndef f(x):\n    return x * factor\n", vars(outer))
+    inner.shift = 1.0  # type: ignore[attr-defined]
+    scope = {"outer": outer}
+    exec("def g(x):\n    return outer.f(x) + outer.inner.shift\n", scope)
+    run, x = Counted(scope["g"]), wt.asarray(X)
+    assert run(x).tolist() == run(x).tolist() == [1, 3, 5]
+    outer.factor = 3.0  # type: ignore[attr-defined]
+    assert run(x).tolist() == [1, 4, 7]
+    inner.shift = 0.0  # type: ignore[attr-defined]
+    assert run(x).tolist() == [0, 3, 6]
+    outer.unread = 2  # type: ignore[attr-defined]
+    run(x)
+    assert run.runs == 3
+    outer.f = lambda x: x  # type: ignore[attr-defined]
+    assert run(x).tolist() == [0, 1, 2]
 
 
 class Scaled(nn.Module):

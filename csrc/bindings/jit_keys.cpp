@@ -27,10 +27,19 @@ py::bytes kinds_of(const py::list& tensors) {
   return py::bytes(text);
 }
 
-// What a dict, a list, a tuple or a cell has at a key; null: nothing.
+// A plain value among the attributes of a class, which keeps it.
+PyObject* found_in_class(PyObject* holder, PyObject* name) {
+  PyObject* value = PyObject_GetAttr(holder, name);
+  if (!value) PyErr_Clear();
+  Py_XDECREF(value);
+  return value;
+}
+
+// What a dict, a list, a tuple, a cell or a class has at a key; null: nothing.
 PyObject* found_at(PyObject* holder, PyObject* key) {
   if (PyDict_Check(holder)) return PyDict_GetItem(holder, key);
   if (PyCell_Check(holder)) return PyCell_GET(holder);
+  if (PyType_Check(holder)) return found_in_class(holder, key);
   Py_ssize_t i = PyLong_AsSsize_t(key);
   if (PyList_Check(holder))
     return i < PyList_GET_SIZE(holder) ? PyList_GET_ITEM(holder, i) : nullptr;
@@ -58,10 +67,11 @@ bool same_items(const py::list& places) {
 }  // namespace
 
 void init_jit_keys(py::module_& m) {
-  m.def(
-      "same_items", &same_items, py::arg("places"),
-      "Whether for all (holder, key, value, size) the dict, list, tuple or cell has the very value "
-      "there, and that, unless size is negative, so many entries; with a size of -2 nothing.");
+  m.def("same_items", &same_items, py::arg("places"),
+        "Whether for all (holder, key, value, size) the dict, list, tuple, cell or class has the "
+        "very "
+        "value there, and that, unless size is negative, so many entries; with a size of -2 "
+        "nothing.");
   m.def("kinds_of", &kinds_of, py::arg("tensors"),
         "What recordings of functions of these tensors are kept under, beside the defaults of "
         "dtype, device and gradients.");

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -40,6 +41,8 @@ class Place:
                 return holder.cell_contents
             except ValueError:
                 return _GONE
+        if isinstance(holder, type):
+            return getattr(holder, key, _GONE)
         return holder[key] if key < len(holder) else _GONE
 
     def holds(self) -> bool:
@@ -86,6 +89,15 @@ def _names(code: types.CodeType) -> tuple[frozenset[str], ...]:
 def _is_implicit(name: str) -> bool:
     """Whether a method is called without its name: by operators, or as modules are."""
     return name == "forward" or name.startswith("__")
+
+
+def _is_users(value: Any) -> bool:
+    """Whether it is a module that somebody may change: none of Python's, none installed."""
+    if not isinstance(value, types.ModuleType) or _is_ours(value.__name__):
+        return False
+    where = getattr(value, "__file__", None) or ""
+    known = value.__name__.partition(".")[0] in sys.stdlib_module_names
+    return not known and "site-packages" not in where and "dist-packages" not in where
 
 
 def _is_ours(module: str | None) -> bool:
@@ -167,16 +179,34 @@ class Watch:
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         variables: list[tuple[Any, str]] = [(c, name) for name, c in cells]
         variables += [(function.__globals__, n) for n in reads if n in function.__globals__]
+        modules = [m for n in reads if _is_users(m := function.__globals__.get(n))]
+        for module in modules:  # grows by modules of modules
+            found = [(vars(module), n) for n in attributes if n in vars(module)]
+            variables += found
+            modules += [
+                m
+                for held, n in found
+                if _is_users(m := held[n]) and all(m is not k for k in modules)
+            ]
         for holder, name in variables:
             value = Place(holder, name, None, None).now()
             made = self._add(holder, name, value, place, depth)
             made.always = name not in binds or isinstance(value, Tensor)
+
+    def _walk_class(self, kind: type, held: dict[str, Any], place: Place | None) -> None:
+        """Plain attributes of an object's class that it has none of its own of."""
+        for name, value in vars(kind).items():
+            if isinstance(value, _SIMPLE) and name[:2] != "__" and name not in held:
+                made = [Place(kind, name, value, place), Place(held, name, _GONE, place)]
+                self._found += made
+                self._plain += made
 
     def _walk_object(self, value: Any, place: Place | None, depth: int) -> None:
         """Attributes, and what the methods of its classes know."""
         for kind in type(value).__mro__:
             if _is_ours(kind.__module__):
                 continue
+            self._walk_class(kind, vars(value), place)
             for name, method in vars(kind).items():
                 plain = getattr(method, "__wrapped__", method)
                 if isinstance(plain, types.FunctionType) and not _is_implicit(name):
