@@ -84,6 +84,8 @@ GROUPS = {
             "bincount",
             "histogram",
             "histogram_bin_edges",
+            "histogram2d",
+            "histogramdd",
             "choose",
             "compress",
             "extract",

@@ -90,6 +90,51 @@ def test_edges_of_bins() -> None:
         wt.histogram(x, "auto")
 
 
+POINTS = np.random.default_rng(11).standard_normal((500, 3)).astype("float32")
+
+
+@pytest.mark.parametrize("density", [False, True])
+@pytest.mark.parametrize("weights", [None, np.linspace(0, 1, 500, dtype="float32")])
+@pytest.mark.parametrize(
+    ("bins", "ends"),
+    [
+        (4, None),
+        ([2, 3, 5], None),
+        ([2, [-1.0, 0.0, 2.0], 3], [(-1, 1), None, (0, 2)]),
+    ],
+)
+def test_histograms_of_points(bins: Any, ends: Any, weights: Any, density: bool) -> None:
+    for given in (POINTS, [POINTS[:, i] for i in range(3)]):
+        mine = tensor(given) if isinstance(given, np.ndarray) else [tensor(c) for c in given]
+        counts, edges = wt.histogramdd(mine, bins, ends, density, weights)
+        expected, e_edges = np.histogramdd(POINTS, bins, ends, density, weights)
+        np.testing.assert_allclose(counts.numpy(), expected, rtol=1e-4, atol=1e-6)
+        for a, b in zip(edges, e_edges, strict=True):
+            np.testing.assert_allclose(a.numpy(), b, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "bins", [5, [3, 4], [-1.0, 0.0, 0.5, 2.0], [[-1.0, 1.0, 2.0], 4], [[0.0, 1.0], [-1.0, 0.0]]]
+)
+def test_histogram_of_pairs(bins: Any) -> None:
+    x, y = POINTS[:, 0], (10 * POINTS[:, 1]).astype("int32")
+    made = wt.histogram2d(tensor(x), tensor(y), bins)
+    for a, b in zip(made, np.histogram2d(x, y, bins), strict=True):
+        np.testing.assert_allclose(a.numpy(), b, rtol=1e-6)
+    assert made[0].dtype == wt.int32
+
+
+def test_histogramdd_errors() -> None:
+    with pytest.raises(wt.ShapeError, match=r"^\[histogramdd\] points are rows"):
+        wt.histogramdd(wt.ones(3))
+    with pytest.raises(ValueError, match=r"^\[histogramdd\] 2 bins and 3 ranges for 3 axes"):
+        wt.histogramdd(tensor(POINTS), [1, 2])
+    with pytest.raises(wt.ShapeError, match=r"^\[histogram2d\] coordinates of shapes"):
+        wt.histogram2d(wt.ones(3), wt.ones(4))
+    with pytest.raises(wt.ShapeError, match=r"^\[histogram2d\] 2 weights for 3 points"):
+        wt.histogram2d(wt.ones(3), wt.ones(3), weights=[1, 2])
+
+
 def test_one_hot() -> None:
     labels = np.array([[0, 2], [1, 1]])
     for t in (labels, tensor(labels), wt.asarray(labels, dtype="uint8")):

@@ -108,6 +108,29 @@ def test_messages(call: Any, error: type[Exception], message: str) -> None:
         call(wt.ones(3))
 
 
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("cumsum", lambda x: x.cumsum(axis=9)),
+        ("cumprod", lambda x: x.cumprod(axis=9)),
+        ("index_select", lambda x: x.index_select(0, [99])),
+        ("gather", lambda x: x.gather(0, [[99, 0, 0]])),
+        ("unbind", lambda x: x.unbind(9)),
+        ("chunk", lambda x: x.chunk(0)),
+        ("unsqueeze", lambda x: x.unsqueeze(9)),
+        ("view", lambda x: x.view(7)),
+        ("view", lambda x: x.view("int8", "int8")),
+        ("expand", lambda x: x.expand(7, 3)),
+        ("masked_fill_", lambda x: x.masked_fill_([[1.0]], 0)),
+        ("copy_", lambda x: x.copy_(wt.ones(7))),
+        ("fill", lambda x: x.fill([1, 2])),
+    ],
+)
+def test_methods_are_named(name: str, call: Any) -> None:
+    with pytest.raises((IndexError, ValueError, TypeError), match=rf"^\[{name}\] "):
+        call(wt.ones((2, 3)))
+
+
 def test_a_strange_bound_keeps_its_error() -> None:
     class Strange:
         def __index__(self) -> int:

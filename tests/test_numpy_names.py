@@ -310,6 +310,9 @@ def test_methods_of_pytorch() -> None:
     np.testing.assert_array_equal(
         x.gather(1, places).numpy(), np.take_along_axis(M, places, axis=1)
     )
+    assert x.gather(1, places[:2, :1]).tolist() == [[M[0, 0]], [M[1, 2]]]  # as PyTorch: a part
+    with pytest.raises(wt.ShapeError, match=r"^\[gather\] an index of shape \(9, 1\)"):
+        x.gather(1, np.zeros((9, 1), np.int32))
     assert x.contiguous() is x
     assert x.float() is x
     assert x.half().dtype == wt.float16

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,12 @@ import numpy as np
 from wgtensor import _core
 from wgtensor._arrays import ArrayLike, as_tensor, asarray
 from wgtensor._core import DTypeError, ShapeError, Tensor
-from wgtensor._dtypes import isdtype
+from wgtensor._dtypes import DType, isdtype
 from wgtensor._elementwise import clip
 from wgtensor._functions import astype, full
 from wgtensor._generated import where as _select
 from wgtensor._indexing import take
-from wgtensor._manipulation import as_int, stack
+from wgtensor._manipulation import as_int, as_tensors, stack, unstack
 from wgtensor._naming import public
 from wgtensor._reductions import max as _max
 from wgtensor._reductions import min as _min
@@ -22,7 +23,7 @@ from wgtensor._reductions import sum as _sum
 from wgtensor._scattering import segment_sum
 from wgtensor._searching import searchsorted
 
-__all__ = ["bincount", "histogram", "histogram_bin_edges"]
+__all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 
 
 @public
@@ -106,7 +107,7 @@ def histogram(
     if w is not None and w.shape != t.shape:
         raise ShapeError(f"[histogram] {w.size} weights for {t.size} elements")
     edges = _edges(t, bins, range)
-    floats = t.dtype if isdtype(t.dtype, "real floating") else _core.default_float()
+    floats = _floats(t)
     shown = asarray(edges, dtype=floats, device=t.device)
     counts = _binned(t, edges, w)
     if density:
@@ -121,8 +122,7 @@ def histogram_bin_edges(
 ) -> Tensor:
     """The edges of the bins that `histogram` would count in."""
     t = as_tensor("histogram_bin_edges", x).reshape(-1)
-    floats = t.dtype if isdtype(t.dtype, "real floating") else _core.default_float()
-    return asarray(_edges(t, bins, range), dtype=floats, device=t.device)
+    return asarray(_edges(t, bins, range), dtype=_floats(t), device=t.device)
 
 
 def _edges(t: Tensor, bins: Any, ends: tuple[float, float] | None) -> np.ndarray[Any, Any]:
@@ -148,6 +148,12 @@ def _edges(t: Tensor, bins: Any, ends: tuple[float, float] | None) -> np.ndarray
 
 
 def _binned(t: Tensor, edges: np.ndarray[Any, Any], weights: Tensor | None) -> Tensor:
+    place, inside = _bins_of(t, edges)
+    return _counted("histogram", place, inside, len(edges) - 1, weights)
+
+
+def _bins_of(t: Tensor, edges: np.ndarray[Any, Any]) -> tuple[Tensor, Tensor]:
+    """The bin of each element, and whether it is in one."""
     n = len(edges) - 1
     if t.dtype.kind == "b":
         t = astype(t, "int32")
@@ -159,9 +165,90 @@ def _binned(t: Tensor, edges: np.ndarray[Any, Any], weights: Tensor | None) -> T
         last = float(edges[-1])
     table = asarray(edges, dtype=t.dtype, device=t.device)
     inside = (t >= take(table, [0])) & (t <= last)
-    place = clip(searchsorted(table, t, side="right") - 1, 0, n - 1)
+    return clip(searchsorted(table, t, side="right") - 1, 0, n - 1), inside
+
+
+def _counted(op: str, place: Tensor, inside: Tensor, n: int, weights: Tensor | None) -> Tensor:
     one = _select(inside, 1 if weights is None else weights, 0)
     counted = astype(one, "int32") if weights is None else one
-    return _core.accumulate(
-        full((n,), 0, dtype=counted.dtype, device=t.device), place, counted, "sum", "histogram"
+    none = full((n,), 0, dtype=counted.dtype, device=place.device)
+    return _core.accumulate(none, place, counted, "sum", op)
+
+
+@public
+def histogramdd(
+    sample: Any,
+    /,
+    bins: Any = 10,
+    range: Sequence[tuple[float, float] | None] | None = None,
+    density: bool = False,
+    weights: ArrayLike | None = None,
+) -> tuple[Tensor, list[Tensor]]:
+    """How many points are in each box of a grid, in int32, and the edges along each axis.
+
+    sample: points in rows, or a list of their coordinates. bins, range: as of `histogram`, for all
+    axes or for each; NumPy's counts are floats. Raises ShapeError, ValueError.
+    """
+    return _boxes("histogramdd", sample, bins, range, density, weights)
+
+
+@public
+def histogram2d(
+    x: ArrayLike,
+    y: ArrayLike,
+    /,
+    bins: Any = 10,
+    range: Sequence[tuple[float, float] | None] | None = None,
+    density: bool = False,
+    weights: ArrayLike | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`histogramdd` of points (x, y): the counts, the edges along x and those along y.
+
+    bins: a number, the edges of both axes, or one of those for each.
+    """
+    both = isinstance(bins, (list, tuple, np.ndarray)) and len(bins) not in (1, 2)
+    counts, (first, second) = _boxes(
+        "histogram2d", [x, y], [bins, bins] if both else bins, range, density, weights
     )
+    return counts, first, second
+
+
+def _boxes(
+    op: str, sample: Any, bins: Any, range: Any, density: bool, weights: ArrayLike | None
+) -> tuple[Tensor, list[Tensor]]:
+    if isinstance(sample, (list, tuple)):
+        axes = [t.reshape(-1) for t in as_tensors(op, sample)]
+    else:
+        points = as_tensor(op, sample)
+        if points.ndim != 2:
+            raise ShapeError(f"[{op}] points are rows of a matrix, not of shape {points.shape}")
+        axes = list(unstack(points, axis=1))
+    each = list(bins) if isinstance(bins, (list, tuple, np.ndarray)) else [bins] * len(axes)
+    ends = [None] * len(axes) if range is None else list(range)
+    if not axes or len(each) != len(axes) or len(ends) != len(axes):
+        raise ValueError(f"[{op}] {len(each)} bins and {len(ends)} ranges for {len(axes)} axes")
+    if len({t.shape for t in axes}) > 1:
+        raise ShapeError(f"[{op}] coordinates of shapes {[t.shape for t in axes]}")
+    w = None if weights is None else as_tensor(op, weights, axes[0].device).reshape(-1)
+    if w is not None and w.shape != axes[0].shape:
+        raise ShapeError(f"[{op}] {w.size} weights for {axes[0].size} points")
+    place: Any = 0
+    inside: Any = True
+    shape, shown = [], []
+    widths: Any = np.ones(())
+    for t, b, r in zip(axes, each, ends, strict=True):
+        edges = _edges(t, b, r)
+        at, within = _bins_of(t, edges)
+        place, inside = place * (len(edges) - 1) + at, within & inside
+        shape.append(len(edges) - 1)
+        shown.append(asarray(edges, dtype=_floats(t), device=t.device))
+        widths = widths[..., None] * np.diff(edges)
+    counts = _counted(op, place, inside, int(np.prod(shape)), w).reshape(tuple(shape))
+    if density:
+        counts = astype(counts, _floats(axes[0]))
+        counts = counts / asarray(widths, dtype=counts.dtype, device=counts.device) / _sum(counts)
+    return counts, shown
+
+
+def _floats(t: Tensor) -> DType:
+    return t.dtype if isdtype(t.dtype, "real floating") else _core.default_float()

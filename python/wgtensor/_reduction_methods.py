@@ -9,6 +9,7 @@ from wgtensor import _functions as f
 from wgtensor import _reductions as r
 from wgtensor._arrays import into
 from wgtensor._core import Tensor
+from wgtensor._naming import public
 
 
 def _one_axis(name: str, axis: Any, dim: Any, default: Any) -> Any:
@@ -182,6 +183,6 @@ METHODS: dict[str, Any] = {
     **{name: _place(name) for name in ("argmax", "argmin")},
     **{name: _spread(name) for name in ("var", "std")},
     "logsumexp": _logsumexp,
-    "cumsum": _scan("cumsum", r.cumulative_sum),
-    "cumprod": _scan("cumprod", r.cumulative_prod),
+    "cumsum": public(_scan("cumsum", r.cumulative_sum)),
+    "cumprod": public(_scan("cumprod", r.cumulative_prod)),
 }

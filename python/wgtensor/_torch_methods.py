@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from wgtensor import _functions as f
 from wgtensor._arrays import ArrayLike, as_tensor, as_values
 from wgtensor._core import DTypeError, ShapeError, Tensor
@@ -13,7 +15,8 @@ from wgtensor._dtypes import DType, bool_, float16, float32, float64, int32, int
 from wgtensor._generated import where as _select
 from wgtensor._indexing import take, take_along_axis
 from wgtensor._joining import chunk
-from wgtensor._manipulation import as_int, unstack
+from wgtensor._manipulation import as_int, axis_of, unstack
+from wgtensor._naming import public
 
 
 def _clone(self: Tensor) -> Tensor:
@@ -93,8 +96,17 @@ def _index_select(self: Tensor, dim: int, index: ArrayLike) -> Tensor:
 
 
 def _gather(self: Tensor, dim: int, index: ArrayLike) -> Tensor:
-    """The elements along an axis at an index for each place, as `take_along_axis`."""
-    return take_along_axis(self, index, dim)
+    """The elements along an axis at an index for each place: of the shape of `index`, which has as
+    many dimensions and is no longer than the tensor but along the axis."""
+    a = axis_of("gather", dim, self.ndim)
+    places = index if isinstance(index, Tensor) else np.asarray(index)
+    if places.ndim != self.ndim:
+        raise ShapeError(f"[gather] an index of shape {places.shape} for shape {self.shape}")
+    sizes = enumerate(places.shape)
+    part = self[tuple(slice(None if i == a else n) for i, n in sizes)]
+    if any(n > m for i, (n, m) in enumerate(zip(places.shape, part.shape, strict=True)) if i != a):
+        raise ShapeError(f"[gather] an index of shape {places.shape} for shape {self.shape}")
+    return take_along_axis(part, places, a)
 
 
 def _masked_fill(self: Tensor, mask: ArrayLike, value: ArrayLike) -> Tensor:
@@ -113,7 +125,7 @@ def _masked_fill(self: Tensor, mask: ArrayLike, value: ArrayLike) -> Tensor:
 
 def _masked_fill_(self: Tensor, mask: ArrayLike, value: ArrayLike) -> Tensor:
     """Writes `value` where the mask holds; returns the tensor."""
-    self[...] = _masked_fill(self, mask, value)
+    self[...] = self.masked_fill(mask, value)
     return self
 
 
@@ -128,7 +140,7 @@ def _fill_(self: Tensor, value: ArrayLike) -> Tensor:
 
 def _fill(self: Tensor, value: ArrayLike) -> None:
     """Writes a number to all elements, as NumPy's."""
-    _fill_(self, value)
+    self.fill_(value)
 
 
 def _tobytes(self: Tensor) -> bytes:
@@ -148,26 +160,22 @@ def _copy_(self: Tensor, source: ArrayLike) -> Tensor:
     return self
 
 
-def _as(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
+def _as(dtype: DType) -> Callable[[Tensor], Tensor]:
     def method(self: Tensor) -> Tensor:
         return f.astype(self, dtype, copy=False)
 
-    method.__name__ = name
-    method.__qualname__ = f"Tensor.{name}"
     method.__doc__ = f"The tensor in {dtype}; itself where it is."
     return method
 
 
-_DTYPES = {
-    "float": float32,
-    "half": float16,
-    "double": float64,
-    "int": int32,
-    "long": int64,
-    "bool": bool_,
-}
+def _named(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method whose errors have its name."""
+    method.__name__ = name
+    method.__qualname__ = f"Tensor.{name}"
+    return public(method)
 
-METHODS: dict[str, Any] = {
+
+_METHODS: dict[str, Callable[..., Any]] = {
     "clone": _clone,
     "contiguous": _contiguous,
     "view": _view,
@@ -186,5 +194,11 @@ METHODS: dict[str, Any] = {
     "tobytes": _tobytes,
     "zero_": _zero_,
     "copy_": _copy_,
-    **{name: _as(name, dtype) for name, dtype in _DTYPES.items()},
+    "float": _as(float32),
+    "half": _as(float16),
+    "double": _as(float64),
+    "int": _as(int32),
+    "long": _as(int64),
+    "bool": _as(bool_),
 }
+METHODS = {name: _named(name, method) for name, method in _METHODS.items()}
