@@ -11,6 +11,11 @@ limit" is the share of what the machine's measured bandwidth or float32 rate all
 
 from __future__ import annotations
 
+import os
+
+# Threads of NumPy's library that wait by turning would take cores from whoever is measured next.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+
 import argparse
 import gc
 import os

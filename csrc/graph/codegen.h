@@ -85,6 +85,9 @@ class SpaceCode {
   bool reads(int value) const;
   /// Whether indices are checked: a step past the end would find garbage out of range.
   bool checks() const { return checks_; }
+  /// The reads, each a value and its layout, if all that is read or written is dense numbers of 32
+  /// bits from the beginning of a buffer on, or one number for all; else none.
+  std::optional<std::vector<std::pair<int, Layout>>> dense_reads() const;
   /// Elements that the reads which step by one along the axis's last dimension fetch: an operand
   /// that is broadcast counts for what it has.
   int64_t unit_strides(int axis) const;
@@ -180,6 +183,8 @@ class KernelCode {
   /// As `element` where given, instead of its dtype's storage form.
   void bind_operand(int value, bool vec4, std::optional<Reach> reach = std::nullopt,
                     const char* element = nullptr);
+  /// A result that a template writes by its binding's name alone, in fours of `element`.
+  void bind_result(int value, const char* element);
   /// What indices out of range are recorded in, as `faults`.
   void bind_faults(int value);
   /// A binding of its own for a part of a value, found by its number alone.

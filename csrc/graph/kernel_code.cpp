@@ -91,6 +91,11 @@ void KernelCode::bind_operand(int value, bool vec4, std::optional<Reach> reach,
   bindings_.push_back({value, rt::Access::read, -1, true, vec4, reach, false, false, element});
 }
 
+void KernelCode::bind_result(int value, const char* element) {
+  bindings_.push_back({value, rt::Access::read_write, -1, true, true});
+  bindings_.back().element = element;
+}
+
 int KernelCode::bind_slice(int value, rt::Access access, const Reach& reach) {
   bindings_.push_back({value, access, -1, true, false, reach});
   return static_cast<int>(bindings_.size()) - 1;

@@ -1,5 +1,6 @@
 // Elementwise groups, and assignments: an elementwise group that writes through a view.
 #include <algorithm>
+#include <optional>
 
 #include "graph/codegen.h"
 #include "graph/storage.h"
@@ -38,7 +39,10 @@ class MapLowering {
     choose_units();
     space_.set_width(width_, rows_ > 0 ? 1 : 0);
     if (assign_ < 0) take_over();
-    write();
+    if (auto reads = by_words(part))
+      write_words(*reads);
+    else
+      write();
   }
 
  private:
@@ -124,6 +128,59 @@ class MapLowering {
     int base = c_.g.nodes[static_cast<size_t>(assign_)].operands[0].value;
     if (int v = base_to_write(c_, gi_, assign_, space_.reads(base), first_); v >= 0)
       over_.push_back({assign_, v});
+  }
+
+  // Reads of the form that moves 64 bits at a time, where a software adapter gains by it.
+  std::optional<std::vector<std::pair<int, Layout>>> by_words(const Part& part) const {
+    constexpr int64_t kFewest = int64_t{1} << 16;
+    if (!c_.device.software_kernels() || !c_.device.features().int64 || width_ != 4 || by_rows_ ||
+        quad_ || assign_ >= 0 || !part.empty() || !over_.empty() || total_ % 16 != 0 ||
+        total_ < kFewest || space_.checks())
+      return std::nullopt;
+    return space_.dense_reads();
+  }
+
+  void write_words(const std::vector<std::pair<int, Layout>>& reads) {
+    kernels::Vars vars;
+    const Layout all = dense(k_.group.space[0]);
+    auto four = [&](int v) { return wgsl_type(info(c_.g.node_of(v)->dtype).compute, 4); };
+    space_.begin();
+    std::string arguments, results;
+    for (size_t i = 0; i < reads.size(); ++i) {
+      const std::string name = "q" + std::to_string(i);
+      arguments += (i ? ", " : "") + name + ": " + four(reads[i].first);
+      k_.bind_operand(reads[i].first, true, std::nullopt, "u64");
+      space_.define(reads[i].first, reads[i].second, name);
+    }
+    for (int o : k_.group.outputs) k_.bind_result(o, "u64");
+    for (int o : k_.group.outputs)
+      results +=
+          (results.empty() ? "" : ", ") + ("bitcast<vec4<u32>>(" + space_.emit(o, all)) + ")";
+    std::string calls;
+    for (const char* h : {"0", "1"})
+      for (const char* part : {"low", "high"}) {
+        calls += "  let " + std::string(part) + "_" + h + " = lane(";
+        for (size_t i = 0; i < reads.size(); ++i)
+          calls += (i ? ", " : "") + ("bitcast<" + four(reads[i].first)) + ">(" + part + "(in_" +
+                   std::to_string(i) + "_" + h + "))";
+        calls += ");\n";
+      }
+    const int64_t units = total_ / 16;
+    vars.set("READS", static_cast<int64_t>(reads.size()));
+    vars.set("WRITES", static_cast<int64_t>(k_.group.outputs.size()));
+    vars.set("ARGUMENTS", arguments);
+    vars.set("RESULTS", results);
+    vars.set("CALLS", calls);
+    vars.set("UNITS", k_.params.add("units", static_cast<uint32_t>(units)));
+    vars.set("BODY", space_.take_body());
+    vars.set("DECLARATIONS", k_.declarations());
+    Step step;
+    for (int o : k_.group.outputs) step.outputs.push_back(step_output(c_.g, o));
+    step.y = 1;
+    fold_groups(static_cast<uint64_t>((units + 255) / 256), c_.device.limits().max_groups, step.x,
+                step.z);
+    k_.finish(step, "map", kernels::expand("map_words.wgsl", vars));
+    c_.plan.steps.push_back(std::move(step));
   }
 
   void write() {

@@ -165,6 +165,23 @@ bool SpaceCode::can_vectorize(int axis, bool overrun, bool gather) const {
   return true;
 }
 
+std::optional<std::vector<std::pair<int, Layout>>> SpaceCode::dense_reads() const {
+  std::vector<std::pair<int, Layout>> out;
+  if (shape_.size() != 1) return std::nullopt;
+  for (size_t i = 0; i < accesses_.size(); ++i) {
+    const Access& a = accesses_[i];
+    const DType t = k_.g.node_of(a.value)->dtype;
+    if (a.span || is_computed(a)) return std::nullopt;
+    if (a.layout.strides[0] == 0 && !a.write) continue;
+    const bool leaf = k_.g.is_leaf(a.value);
+    if (info(t).size != 4 || a.layout.strides[0] != 1 || a.layout.offset != 0 ||
+        (leaf && k_.g.leaf(a.value)->layout.offset != 0))
+      return std::nullopt;
+    if (!a.write) out.push_back({a.value, originals_[i]});
+  }
+  return out;
+}
+
 void SpaceCode::set_width(int width, int lane_axis) {
   width_ = width;
   lane_axis_ = lane_axis;
