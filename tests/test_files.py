@@ -12,7 +12,7 @@ import pytest
 
 import wgtensor as wt
 from helpers import ALL_DTYPES, device_has, tensor
-from wgtensor import nn
+from wgtensor import nn, optim
 
 SUFFIXES = (".npz", ".safetensors")
 
@@ -74,11 +74,73 @@ def test_a_model_goes_on(tmp_path: Path, suffix: str) -> None:
         np.testing.assert_array_equal(second.state_dict()[name].numpy(), value.numpy())
 
 
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_training_goes_on(tmp_path: Path, suffix: str) -> None:
+    needs(suffix)
+    path = tmp_path / f"state{suffix}"
+    x = wt.asarray(np.random.default_rng(2).standard_normal((8, 3)).astype("float32"))
+
+    def make() -> tuple[nn.Module, optim.Optimizer, Any]:
+        net = nn.Linear(3, 2)
+        optimizer = optim.AdamW(net.parameters(), lr=0.1, betas=(0.8, 0.9))
+        return net, optimizer, optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
+
+    def step(net: nn.Module, optimizer: optim.Optimizer, schedule: Any) -> float:
+        loss = (net(x) ** 2).sum()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        schedule.step()
+        return float(loss.item())
+
+    one, two = make(), make()
+    for _ in range(3):
+        step(*one)
+    names = ("model", "optimizer", "schedule")
+    wt.save(path, {n: part.state_dict() for n, part in zip(names, one, strict=True)})
+    found = wt.load(path)
+    for name, part in zip(names, two, strict=True):
+        part.load_state_dict(found[name])
+    assert [step(*one) for _ in range(4)] == [step(*two) for _ in range(4)]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_nested_values_come_back(tmp_path: Path, suffix: str) -> None:
+    needs(suffix)
+    path = tmp_path / f"x{suffix}"
+    tree = {
+        "a": [1, 2.5, (True, None), "text", float("inf"), -0.0],
+        3: {"a.b": wt.ones(2), "a": {"b": wt.zeros(2)}},
+        "empty": {},
+        "np": np.float32(0.5),
+    }
+    wt.save(path, tree)
+    found = wt.load(path)
+    assert found["a"] == tree["a"]
+    assert type(found["a"][2]) is tuple
+    assert np.signbit(found["a"][5])
+    assert found[3]["a.b"].tolist() == [1, 1]
+    assert found[3]["a"]["b"].tolist() == [0, 0]
+    assert (found["empty"], found["np"]) == ({}, 0.5)
+    assert list(found) == list(tree)
+    for bad, words in (({"a": object()}, "'a' is a object"), ({"a": {2.5: 1}}, "not 2.5 at 'a'")):
+        with pytest.raises(TypeError, match=rf"^\[save\] .*{words}"):
+            wt.save(path, bad)
+
+
+def test_a_damaged_structure_is_told(tmp_path: Path) -> None:
+    name = "wgtensor.structure"
+    for text in ("", "{}", '{"tensor": "x"}', '{"dict": 1}', '{"code": []}', "[" * 10**5):
+        np.savez(tmp_path / "x.npz", **{name: np.array(text)})
+        with pytest.raises(ValueError, match=r"^\[load\] .*x\.npz: its structure is damaged"):
+            wt.load(tmp_path / "x.npz")
+
+
 def test_an_older_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "x.npz"
     wt.save(path, {"a": wt.ones(3)})
     with pytest.raises(TypeError):
-        wt.save(path, {"a": wt.ones(3), "b": "text"})
+        wt.save(path, {"a": wt.ones(3), "b": object()})
     bad = np.array([object()])
     with pytest.raises(wt.DTypeError, match=r"^\[save\] NumPy's files hold no object"):
         wt.save(path, {"a": bad})

@@ -14,10 +14,12 @@ import numpy as np
 from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor, asarray
 from wgtensor._core import DTypeError, Tensor, UnsupportedError
 from wgtensor._naming import public
+from wgtensor._trees import pack, unpack
 
 __all__ = ["load", "save"]
 
 Array = np.ndarray[Any, Any]
+_STRUCTURE = "wgtensor.structure"  # the name of what says how tensors are nested
 _SUFFIXES = (".safetensors", ".npz", ".npy")
 
 
@@ -56,6 +58,7 @@ def save(file: str | os.PathLike[str], tensors: Any, /) -> None:
     """Writes a dict of names and tensors, as of `state_dict()`, to a .safetensors or .npz file; or
     one tensor to an .npy file. Waits for their values.
 
+    Dicts may be nested, and hold lists, tuples, numbers and texts: the state of an optimizer, too.
     An older file of the name stays whole until the new one is. .safetensors takes the package
     safetensors (`pip install wgtensor[io]`). Raises TypeError, DTypeError for bfloat16 in NumPy's
     files, UnsupportedError without the package, OSError.
@@ -72,15 +75,16 @@ def save(file: str | os.PathLike[str], tensors: Any, /) -> None:
             f"[save] a {suffix} file holds a dict of names and tensors, not "
             f"{type(tensors).__name__}"
         )
-    for name, value in tensors.items():
-        if not isinstance(name, str) or not isinstance(value, (Tensor, np.ndarray)):
-            raise TypeError(f"[save] {name!r}: {type(value).__name__} is no name with a tensor")
-    arrays = {name: _host(name, value, suffix) for name, value in tensors.items()}
+    named, structure = pack(tensors)
+    arrays = {name: _host(name, value, suffix) for name, value in named.items()}
     if suffix == ".npz":
+        if structure is not None:
+            arrays[_STRUCTURE] = np.array(structure)
         _replace(path, lambda part: _write_npz(part, arrays))
         return
     library = _safetensors("save")
-    _replace(path, lambda part: library.numpy.save_file(arrays, part))
+    told = None if structure is None else {_STRUCTURE: structure}
+    _replace(path, lambda part: library.numpy.save_file(arrays, part, told))
 
 
 def _replace(path: Path, write: Any) -> None:
@@ -110,8 +114,8 @@ def _write_npz(part: Path, arrays: Mapping[str, Array]) -> None:
 
 @public
 def load(file: str | os.PathLike[str], /, *, device: DeviceLike = None) -> Any:
-    """What a .safetensors or .npz file holds, as a dict of names and tensors; of an .npy file the
-    tensor. `Module.load_state_dict()` takes such a dict.
+    """What a .safetensors or .npz file holds, as a dict of names and tensors, nested as it was
+    saved; of an .npy file the tensor. `Module.load_state_dict()` takes such a dict.
 
     Nothing in a file is run. Raises ValueError for what is no such file, DTypeError for dtypes that
     the device lacks, UnsupportedError without the package safetensors, OSError.
@@ -121,7 +125,14 @@ def load(file: str | os.PathLike[str], /, *, device: DeviceLike = None) -> Any:
     found = read(path)
     if not isinstance(found, dict):
         return asarray(found, device=device)
-    return {name: asarray(a, device=device) for name, a in found.items()}
+    structure = found.pop(_STRUCTURE, None)
+    tensors = {name: asarray(a, device=device) for name, a in found.items()}
+    if structure is None:
+        return tensors
+    try:
+        return unpack(str(structure), tensors)
+    except ValueError as error:
+        raise ValueError(f"[load] {path}: {error}") from None
 
 
 def _read_npy(path: Path) -> Array:
@@ -140,11 +151,13 @@ def _read_npz(path: Path) -> dict[str, Array]:
         raise ValueError(f"[load] {path} is no .npz file of numbers: {error}") from None
 
 
-def _read_safetensors(path: Path) -> dict[str, Array]:
+def _read_safetensors(path: Path) -> dict[str, Any]:
     library = _safetensors("load")
     try:
         with library.safe_open(path, framework="np") as f:
-            return {name: f.get_tensor(name) for name in f.keys()}  # noqa: SIM118 - no mapping
+            found = {name: f.get_tensor(name) for name in f.keys()}  # noqa: SIM118 - no mapping
+            told = (f.metadata() or {}).get(_STRUCTURE)
+        return found if told is None else {**found, _STRUCTURE: told}
     except FileNotFoundError:
         raise
     except (library.SafetensorError, TypeError, AttributeError, KeyError) as error:
