@@ -86,7 +86,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   acc = rd_part[lid.x];
 //% end
 //% if BOOLS > 0
-  // Four bools share a word: one lane writes it.
+  // Packed results share words: one lane writes those of four.
   if (lane == 0u) {
     rd_flags[local] = 0u;
     if (o < {{OUTS}}) { rd_flags[local] = rd_finish(split, o, acc); }

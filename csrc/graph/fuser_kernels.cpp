@@ -93,7 +93,7 @@ bool Fuser::writes(const Node& anchor, DType t) {
   if (!is_packed(t)) return true;
   // A product's results come in fours, which are whole words where rows have no rest.
   if (anchor.kind == NodeKind::matmul) return anchor.shape.back() % 4 == 0;
-  return is_bool(t) && anchor.kind == NodeKind::reduce;
+  return anchor.kind == NodeKind::reduce && (is_bool(t) || result_words(anchor.reduce) == 1);
 }
 
 bool Fuser::covers(const Placement& p, const Node& n) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "graph/accumulator.h"
+#include "graph/storage.h"
 #include "kernels/template.h"
 
 namespace wgt::graph {
@@ -35,7 +36,7 @@ void choose_threads(Shape& s, bool words, bool software) {
     s.to = units >= 32768 || s.count < 16 ? 256 : power_of_two(units, software ? 256 : 32);
     s.tr = software ? std::max(8 / s.to, 1) : 256 / s.to;
   }
-  // Four bools share a word.
+  // Packed results share words.
   if (words && s.outs > 1 && s.to < 4) {
     s.to = 4;
     s.tr = std::min(s.tr, 64);
@@ -75,7 +76,7 @@ class ReduceLowering {
         type_(c.g.node_of(sources_[0].value)->dtype),
         words_(result_words(node_->reduce)) {
     for (int o : c.fusion.groups[static_cast<size_t>(gi)].outputs)
-      bools_ += is_bool(c.g.node_of(o)->dtype);
+      packed_ += is_packed(c.g.node_of(o)->dtype);
   }
 
   void run() {
@@ -162,7 +163,7 @@ class ReduceLowering {
   }
 
   Grid cut_parts(const Kernel& whole, const Shape& s) {
-    std::vector<CutAxis> axes{{whole.in.sizes(0), s.ow, bools_ > 0 ? 4 : 1},
+    std::vector<CutAxis> axes{{whole.in.sizes(0), s.ow, packed_ > 0 ? 4 : 1},
                               {whole.in.sizes(1), s.rw, 1}};
     int64_t limit = KernelCode::window_limit(c_.device), staging = 0;
     auto bytes = [&](const Part& p) {
@@ -267,11 +268,12 @@ class ReduceLowering {
     return text + "}\n";
   }
 
-  // Writes the outputs; bools one by one are returned as bits instead, for they share words.
+  // Writes the outputs; packed ones are returned as bits instead, side by side: they share words
+  // with those of other results.
   std::string finish_outputs(KernelCode& k, Accumulator& acc, SpaceCode& out, int ow) {
     int64_t total = numel(k.group.space[0]) / (numel(node_->shape) / words_);
     std::string count = k.params.add("count", static_cast<uint32_t>(total));
-    flags_ = ow == 1 && bools_ > 0;
+    flags_ = ow == 1 && packed_ > 0;
     if (words_ > 1) return finish_words(k, acc, out, count);
     std::string text =
         finish_header(acc, ow, flags_) + "  let v = " + acc.results("acc", count, ow)[0] + ";\n";
@@ -282,17 +284,21 @@ class ReduceLowering {
     stores_.clear();
     int bit = 0;
     for (int o : k.group.outputs) {
+      const DType t = c_.g.node_of(o)->dtype;
       std::string name = out.emit(o, dense);
-      if (!flags_ || !is_bool(c_.g.node_of(o)->dtype)) {
+      if (!flags_ || !is_packed(t)) {
         out.emit_store(o, name);
         continue;
       }
-      flags += std::string(flags.empty() ? "" : " | ") + "select(0u, " + std::to_string(1u << bit) +
-               "u, " + name + ")";
+      const int bits = is_bool(t) ? 1 : 8 * info(t).size;
+      if (bit + bits > 32) raise(ErrorKind::unsupported, "packed results");  // planned again
+      const std::string shift = std::to_string(bit) + "u";
+      flags += (flags.empty() ? "(" : " | (") + encode(k, t, name, 1) + " << " + shift + ")";
       std::string raw = "raw" + std::to_string(bit);
-      stores_ += "    let " + raw + " = (vec4<u32>(f0, f1, f2, f3) >> vec4<u32>(" +
-                 std::to_string(bit) + "u)) & vec4<u32>(1u);\n" + out.emit_word_store(o, "o", raw);
-      ++bit;
+      stores_ += "    let " + raw + " = (vec4<u32>(f0, f1, f2, f3) >> vec4<u32>(" + shift +
+                 ")) & vec4<u32>(" + std::to_string((uint64_t{1} << bits) - 1) + "u);\n" +
+                 out.emit_word_store(o, "o", raw);
+      bit += bits;
     }
     return text + out.take_body() + (flags_ ? "  return " + flags + ";\n}\n" : "}\n");
   }
@@ -309,7 +315,7 @@ class ReduceLowering {
     if (!s.row && narrow && words_ == 1 && in.can_vectorize(0, false, false) &&
         out.can_vectorize(0, false, false))
       s.ow = 4;
-    choose_threads(s, bools_ > 0, c_.device.software_kernels());
+    choose_threads(s, packed_ > 0, c_.device.software_kernels());
     choose_splits(s, c_.device.software_kernels());
     return s;
   }
@@ -326,7 +332,7 @@ class ReduceLowering {
     s.outs = first.outs;
     s.count = first.splits;
     s.row = s.outs < 16;
-    choose_threads(s, bools_ > 0, c_.device.software_kernels());
+    choose_threads(s, packed_ > 0, c_.device.software_kernels());
     s.chunk = s.count;
     out.set_width(1, 0);
     bind_scratch(k, acc, s, {part, first.splits, -1});
@@ -382,7 +388,7 @@ class ReduceLowering {
   std::vector<Operand> sources_;
   DType type_;  // of the elements
   int words_;   // of a result
-  int bools_ = 0;
+  int packed_ = 0;
   bool flags_ = false, made_ = false;
   std::string stores_;  // of packed outputs
 };
