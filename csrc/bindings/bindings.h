@@ -34,6 +34,7 @@ void init_dlpack(py::module_& m);
 void init_autograd(py::module_& m, py::class_<Tensor>& t);
 void init_jit(py::module_& m);
 void init_updates(py::module_& m);
+void init_tuning(py::module_& m);
 void init_host(py::module_& m, py::class_<Tensor>& t);
 /// Last of all: rewords what pybind11 says of arguments that the functions do not take.
 void init_arguments(py::module_& m);
@@ -141,6 +142,11 @@ void move_handle(const char* op, Tensor& handle, F&& f) {
     return;
   }
 }
+
+/// What a table of choices among kernels is kept by: all that could change which is the fastest.
+std::string tuning_key(const rt::AdapterInfo& adapter, const rt::DeviceOptions& options);
+/// The table for a new device, loaded from its file by the first one; needs the GIL.
+graph::Tuning tuning_of(const rt::AdapterInfo& adapter, const rt::DeviceOptions& options);
 
 /// Forwards wgpu's messages to logging, if there are any.
 void forward_log();

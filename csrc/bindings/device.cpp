@@ -128,10 +128,12 @@ py::dict stats_dict(PyDevice& d) {
 graph::Engine& PyDevice::engine() {
   if (engine_) return *engine_;
   warn_of_unknown_variables();
+  const rt::DeviceOptions options = options_from_settings();
+  const graph::Tuning tuning = tuning_of(*adapter, options);
   engine_ = unlocked([&] {
     std::lock_guard<std::mutex> l(shared_mutex());
     graph::Engine*& shared = shared_engines()[adapter->index];
-    if (!shared) shared = graph::Engine::create(*adapter, options_from_settings(), true);
+    if (!shared) shared = graph::Engine::create(*adapter, options, tuning, true);
     return shared;
   });
   forward_log();
@@ -192,8 +194,10 @@ void init_device(py::module_& m) {
           }
           dev->own = true;
           warn_of_unknown_variables();
-          dev->engine_ = unlocked(
-              [&] { return graph::Engine::create(*dev->adapter, options_from_settings()); });
+          const rt::DeviceOptions options = options_from_settings();
+          const graph::Tuning tuning = tuning_of(*dev->adapter, options);
+          dev->engine_ =
+              unlocked([&] { return graph::Engine::create(*dev->adapter, options, tuning); });
           forward_log();
           return dev;
         }),

@@ -74,6 +74,7 @@ PYBIND11_MODULE(_core, m) {
   init_dlpack(m);
   init_jit(m);
   init_updates(m);
+  init_tuning(m);
   py::delattr(m, "__module__");
   m.def("settings", &setting_rows,
         "Every setting: (name, type, default, environment variable, accepted values in words, "

@@ -8,6 +8,7 @@
 
 #include "graph/fusion.h"
 #include "graph/plan.h"
+#include "graph/tuning_mode.h"
 
 namespace wgt::graph {
 
@@ -240,6 +241,8 @@ struct LowerContext {
   Plan& plan;
   std::vector<std::vector<int>> dying;  // per group: values that nothing reads after it
   std::vector<std::vector<int>> freed;  // the same, but other views of their buffers may be read
+  Tuning tuning{};
+  int forced = -1;  // the candidate to take while one is measured
 
   bool dies(int group, int value) const;
   /// Whether a group runs in parts: it reads or writes a buffer above the largest binding, or takes
@@ -251,7 +254,8 @@ struct LowerContext {
   int scratch();
 };
 
-/// Plans one group into steps (lower_*.cpp).
+/// Plans one group into steps, by the one of the functions below that its kind has (lower_*.cpp).
+void lower_group(LowerContext& c, int group);
 void lower_map(LowerContext& c, int group);
 void lower_reduce(LowerContext& c, int group);
 void lower_softmax(LowerContext& c, int group);

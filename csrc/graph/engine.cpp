@@ -28,7 +28,7 @@ std::vector<Engine*> engines() {
 }
 
 Engine* Engine::create(const rt::AdapterInfo& adapter, const rt::DeviceOptions& options,
-                       bool shared) {
+                       Tuning tuning, bool shared) {
   auto* e = new Engine();
   try {
     e->adopt(rt::Device::create(adapter, options));
@@ -38,6 +38,7 @@ Engine* Engine::create(const rt::AdapterInfo& adapter, const rt::DeviceOptions& 
   }
   e->adapter_ = adapter;
   e->options_ = options;
+  e->tuning_ = tuning;
   std::lock_guard<std::mutex> l(engines_mutex());
   int own = 1;
   for (Engine* other : engine_list())

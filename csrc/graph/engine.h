@@ -22,7 +22,10 @@ class Engine {
   /// Raises DeviceNotFoundError. Engines live until the process ends.
   /// The shared one of its adapter is "gpu:0", others "gpu:0#1" and on.
   static Engine* create(const rt::AdapterInfo& adapter, const rt::DeviceOptions& options,
-                        bool shared = false);
+                        Tuning tuning = {}, bool shared = false);
+
+  /// How choices among kernels are made.
+  Tuning tuning() const { return tuning_; }
 
   /// The lock of everything below. Release the GIL first.
   rt::Lock lock();
@@ -220,6 +223,7 @@ class Engine {
   static constexpr int kCollectEvery = 1024;
   uint64_t epoch_ = 0;
   PlanCache plans_;
+  Tuning tuning_;
   Faults faults_;
   FlushGraph graph_;                   // of the flush that runs; kept for its memory
   std::vector<rt::BufferRef> values_;  // likewise

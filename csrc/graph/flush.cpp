@@ -29,6 +29,8 @@ int64_t leaf_offset(const FlushGraph& g, int value) {
   return leaf ? g.leaf(value)->layout.offset : 0;
 }
 
+}  // namespace
+
 uint32_t patched(const Node& n, Patch::Source source) {
   switch (source) {
     case Patch::bits:
@@ -43,7 +45,6 @@ uint32_t patched(const Node& n, Patch::Source source) {
       return static_cast<uint32_t>(n.layout.offset);
   }
 }
-}  // namespace
 
 // From an aligned offset to the end of the last vector.
 rt::Window Engine::window_of(const FlushGraph& g, const Step& step, size_t binding) {
@@ -64,7 +65,7 @@ std::shared_ptr<Plan> Engine::plan_of(FlushGraph& g) {
     return plan;
   }
   resolve_operands(g);
-  auto plan = make_plan(g, device());
+  auto plan = make_plan(g, device(), tuning_);
   std::vector<rt::Kernel*> kernels;
   for (const Step& step : plan->steps)
     if (step.kernel) kernels.push_back(step.kernel.get());
@@ -246,7 +247,7 @@ std::string Engine::explain(Node* target) {
   FlushGraph g;
   collect_graph(*this, g, {target});
   resolve_operands(g);
-  auto plan = make_plan(g, device());
+  auto plan = make_plan(g, device(), {tuning_.table, TuningMode::peek});
   std::string s =
       std::to_string(plan->steps.size()) + (plan->steps.size() == 1 ? " kernel\n" : " kernels\n");
   for (size_t i = 0; i < plan->steps.size();) {

@@ -5,6 +5,7 @@
 
 #include "graph/codegen.h"
 #include "graph/products.h"
+#include "graph/tuning.h"
 
 namespace wgt::graph {
 
@@ -231,6 +232,15 @@ kernels::MatmulProblem problem_of(const Node& n, const SpaceCode& out, const Sid
   return p;
 }
 
+/// The variant to use, of those that may be; -1: as the estimate says.
+int measured_variant(LowerContext& c, int gi, const kernels::MatmulProblem& p) {
+  if (!c.tuning.table && c.forced < 0) return -1;
+  Question q{"matmul", kernels::matmul_class(p, size_step), {}};
+  for (int v : kernels::matmul_candidates(matmul_target(c.device), p))
+    q.candidates.push_back({v, kernels::matmul_variant_name(v)});
+  return q.candidates.empty() ? -1 : choose(c, gi, q);
+}
+
 // One kernel; with large buffers for a part of the result. Given parts to fill, it only cuts them.
 void lower_product(LowerContext& c, int gi, const Part& part, bool first,
                    std::vector<Part>* parts) {
@@ -259,7 +269,13 @@ void lower_product(LowerContext& c, int gi, const Part& part, bool first,
     problem.half_sums = true;
     problem.by_function = false;
   }
-  kernels::MatmulLaunch launch = kernels::plan_matmul(matmul_target(c.device), problem, forced);
+  const bool fours = whole_vectors && problem.n > 1 && out.can_vectorize(2, false, true);
+  for (int o : k.group.outputs)
+    if (!fours && is_packed(c.g.node_of(o)->dtype))
+      raise(ErrorKind::unsupported, "[matmul] parts of rows of packed numbers");  // planned again
+  const int variant = forced >= 0 ? forced : measured_variant(c, gi, problem);
+  const kernels::MatmulLaunch launch =
+      kernels::plan_matmul(matmul_target(c.device), problem, variant);
 
   // in0 and in1 are the template's; the same value twice is bound twice, as its two forms may
   // differ.
@@ -280,10 +296,7 @@ void lower_product(LowerContext& c, int gi, const Part& part, bool first,
   std::string functions = batch_offset(k, a, b, part) + walks(k, a, part) + walks(k, b, part);
   if (problem.by_function) functions += read(0, launch.a_vec4) + read(1, launch.b_vec4);
 
-  int width = whole_vectors && problem.n > 1 && out.can_vectorize(2, false, true) ? 4 : 1;
-  for (int o : k.group.outputs)
-    if (width == 1 && is_packed(c.g.node_of(o)->dtype))
-      raise(ErrorKind::unsupported, "[matmul] parts of rows of packed numbers");  // planned again
+  const int width = fours ? 4 : 1;
   out.set_width(width, 2);
   std::string ty = info(n.dtype).compute;
   functions += "fn " + std::string(width == 4 ? "emit4" : "emit") +

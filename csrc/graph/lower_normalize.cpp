@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/codegen.h"
+#include "graph/row_lanes.h"
 #include "graph/storage.h"
 #include "kernels/template.h"
 
@@ -43,7 +44,7 @@ class NormalizeLowering {
     Step step;
     if (first)
       for (int o : k_.group.outputs) step.outputs.push_back(step_output(c_.g, o));
-    int64_t rows = in_.extent(0), to = 256 / tr_;
+    int64_t rows = in_.extent(0), to = kRowThreads / tr_;
     fold_groups(static_cast<uint64_t>((rows + to - 1) / to), c_.device.limits().max_groups, step.x,
                 step.z);
     step.y = 1;
@@ -61,7 +62,7 @@ class NormalizeLowering {
   void choose() {
     int64_t count = in_.extent(1);
     rw_ = in_.can_vectorize(1, false, true) && out_.can_vectorize(1, false, true) ? 4 : 1;
-    tr_ = count > 1024 ? 256 : count > 32 ? 32 : 8;
+    tr_ = lanes_of_row(c_, gi_, in_.extent(0), count, rw_);
     int64_t per_lane = (count + tr_ * rw_ - 1) / (tr_ * rw_);
     cache_ = 1;
     while (cache_ < per_lane) cache_ *= 2;
@@ -89,7 +90,7 @@ class NormalizeLowering {
     std::string wide = is_wide(node_.dtype) ? "64" : "";
     kernels::Vars vars;
     vars.set("TR", tr_);
-    vars.set("TO", 256 / tr_);
+    vars.set("TO", kRowThreads / tr_);
     vars.set("RW", int64_t{rw_});
     vars.set("CACHE", cache_);
     vars.set("MEAN", int64_t{node_.centred});

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "graph/accumulator.h"
+#include "graph/reduce_shape.h"
 #include "graph/storage.h"
 #include "kernels/template.h"
 
@@ -10,60 +11,7 @@ namespace wgt::graph {
 
 namespace {
 
-struct Shape {
-  bool row = true;
-  int tr = 256, to = 1;  // lanes along the reduced elements, outputs, per workgroup
-  int ow = 1, rw = 1;    // elements of a step along outputs, along reduced elements
-  int64_t outs = 0, count = 0, splits = 1, chunk = 0;
-};
-
-int power_of_two(int64_t least, int64_t most) {
-  int64_t n = 1;
-  while (n < least && n < most) n *= 2;
-  return static_cast<int>(n);
-}
-
-// Few distinct numbers of lanes, as each is a kernel of its own. A software driver runs eight lanes
-// at a time, and those to the next barrier before others: what they read should be side by side.
-void choose_threads(Shape& s, bool words, bool software) {
-  int64_t units = s.outs / s.ow;
-  if (s.row) {
-    int64_t steps = s.count / s.rw / 2;  // two or more for each lane
-    s.tr = steps >= 256 ? 256 : steps >= 64 ? 64 : steps >= 16 ? 16 : steps >= 4 ? 4 : 1;
-    if (software) s.tr = std::min(s.tr, 8);
-    s.to = software ? power_of_two(s.outs, 256 / s.tr) : 256 / s.tr;
-  } else {
-    s.to = units >= 32768 || s.count < 16 ? 256 : power_of_two(units, software ? 256 : 32);
-    s.tr = software ? std::max(8 / s.to, 1) : 256 / s.to;
-  }
-  // Packed results share words.
-  if (words && s.outs > 1 && s.to < 4) {
-    s.to = 4;
-    s.tr = std::min(s.tr, 64);
-  }
-}
-
-// At most so many steps does a lane take: 64 blocks of 64 turns of 4 keep sums exact as a tree's
-// are. (llvmpipe ends every loop of an invocation after 65,535 turns in all.)
-constexpr int64_t kMostSteps = 64 * 64 * 4;
-// Columns: as many elements, but 64 rows or more, does a software driver's processor keep at hand.
-constexpr int64_t kAtHand = 16384;
-
-// Enough workgroups to fill the device, each with work worth its start.
-void choose_splits(Shape& s, bool software) {
-  int64_t groups = (s.outs / s.ow + s.to - 1) / s.to;
-  int64_t target = software ? 8 : 2048, least = software ? 65536 : 8192;
-  int64_t work = s.count * s.to * s.ow;
-  s.splits =
-      std::clamp<int64_t>(std::min(target / std::max<int64_t>(groups, 1), work / least), 1, 1024);
-  int64_t most = kMostSteps * s.tr * s.rw;
-  if (software && !s.row)
-    most = std::min(most, std::max({kAtHand / s.outs, int64_t{64}, s.count / 4096}));
-  s.splits = std::max(s.splits, (s.count + most - 1) / most);
-  int64_t unit = s.rw;
-  s.chunk = ((s.count + s.splits - 1) / s.splits + unit - 1) / unit * unit;
-  s.splits = (s.count + s.chunk - 1) / s.chunk;
-}
+using Shape = ReduceShape;
 
 class ReduceLowering {
  public:
@@ -315,8 +263,7 @@ class ReduceLowering {
     if (!s.row && narrow && words_ == 1 && in.can_vectorize(0, false, false) &&
         out.can_vectorize(0, false, false))
       s.ow = 4;
-    choose_threads(s, packed_ > 0, c_.device.software_kernels());
-    choose_splits(s, c_.device.software_kernels());
+    choose_shape(c_, gi_, s, packed_ > 0);
     return s;
   }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "graph/codegen.h"
+#include "graph/row_lanes.h"
 #include "kernels/template.h"
 
 namespace wgt::graph {
@@ -32,7 +33,7 @@ void lower_rows(LowerContext& c, int gi, const Part& part, bool first, std::vect
   out.restrict_to(part);
   int64_t rows = in.extent(0), count = in.extent(1);
   int rw = in.can_vectorize(1, false, true) && out.can_vectorize(1, false, true) ? 4 : 1;
-  int64_t tr = count > 1024 ? 256 : count > 32 ? 32 : 8;
+  const int64_t tr = lanes_of_row(c, gi, rows, count, rw);
   int64_t per_lane = (count + tr * rw - 1) / (tr * rw);
   int64_t cache = 1;
   while (cache < per_lane) cache *= 2;
@@ -51,7 +52,7 @@ void lower_rows(LowerContext& c, int gi, const Part& part, bool first, std::vect
 
   kernels::Vars vars;
   vars.set("TR", tr);
-  vars.set("TO", 256 / tr);
+  vars.set("TO", kRowThreads / tr);
   vars.set("RW", int64_t{rw});
   vars.set("CACHE", cache);
   vars.set("V", ty);
@@ -71,7 +72,7 @@ void lower_rows(LowerContext& c, int gi, const Part& part, bool first, std::vect
   Step step;
   if (first)
     for (int o : k.group.outputs) step.outputs.push_back(step_output(c.g, o));
-  int64_t to = 256 / tr;
+  int64_t to = kRowThreads / tr;
   fold_groups(static_cast<uint64_t>((rows + to - 1) / to), c.device.limits().max_groups, step.x,
               step.z);
   step.y = 1;

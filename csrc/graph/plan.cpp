@@ -54,6 +54,23 @@ void lower(LowerContext& c, int gi) {
   const Group& group = c.fusion.groups[static_cast<size_t>(gi)];
   std::vector<Step>& steps = c.plan.steps;
   size_t first = steps.size();
+  lower_group(c, gi);
+  for (int v : c.dying[static_cast<size_t>(gi)]) steps.back().dies.push_back(v);
+  for (int v : c.freed[static_cast<size_t>(gi)]) steps.back().dies.push_back(v);
+  double seconds = seconds_of(c.g, group, c.device) / static_cast<double>(steps.size() - first);
+  for (size_t s = first; s < steps.size(); ++s) {
+    steps[s].group = gi;
+    steps[s].seconds = seconds;
+    if (steps[s].kernel && steps[s].windows.empty()) check_sizes(c.g, c.device, steps[s]);
+    steps[s].what +=
+        " (" + std::to_string(group.ops) + (group.ops == 1 ? " operation)" : " operations)");
+  }
+}
+
+}  // namespace
+
+void lower_group(LowerContext& c, int gi) {
+  const Group& group = c.fusion.groups[static_cast<size_t>(gi)];
   NodeKind kind = group.anchor < 0 ? NodeKind::map : c.g.node_of(group.anchor)->kind;
   switch (kind) {
     case NodeKind::reduce:
@@ -87,19 +104,7 @@ void lower(LowerContext& c, int gi) {
     default:
       lower_map(c, gi);
   }
-  for (int v : c.dying[static_cast<size_t>(gi)]) steps.back().dies.push_back(v);
-  for (int v : c.freed[static_cast<size_t>(gi)]) steps.back().dies.push_back(v);
-  double seconds = seconds_of(c.g, group, c.device) / static_cast<double>(steps.size() - first);
-  for (size_t s = first; s < steps.size(); ++s) {
-    steps[s].group = gi;
-    steps[s].seconds = seconds;
-    if (steps[s].kernel && steps[s].windows.empty()) check_sizes(c.g, c.device, steps[s]);
-    steps[s].what +=
-        " (" + std::to_string(group.ops) + (group.ops == 1 ? " operation)" : " operations)");
-  }
 }
-
-}  // namespace
 
 void verify_plan(const FlushGraph& g, const Plan& plan) {
   std::vector<int> state(static_cast<size_t>(plan.values), 0);  // 0 unwritten, 1 live, 2 dead
@@ -131,7 +136,8 @@ constexpr int kMostOperations = 256;
 constexpr int kTemplateWords = 96;  // sizes of dimensions, and what the templates themselves take
 
 namespace {
-std::shared_ptr<Plan> plan_with(const FlushGraph& g, rt::Device& device, int max_ops) {
+std::shared_ptr<Plan> plan_with(const FlushGraph& g, rt::Device& device, Tuning tuning,
+                                int max_ops) {
   FusionLimits limits{max_ops,
                       std::min(static_cast<int>(device.limits().max_storage_buffers), kMaxBuffers),
                       static_cast<int>(rt::kMaxParamBytes / 4) - kTemplateWords};
@@ -140,7 +146,7 @@ std::shared_ptr<Plan> plan_with(const FlushGraph& g, rt::Device& device, int max
   plan->values = static_cast<int>(g.nodes.size() + g.leaves.size());
   plan->computed = f.materialized;
   plan->notes = f.notes;
-  LowerContext c{g, f, device, *plan, find_dying(g, f, false), find_dying(g, f, true)};
+  LowerContext c{g, f, device, *plan, find_dying(g, f, false), find_dying(g, f, true), tuning};
   for (size_t i = 0; i < f.groups.size(); ++i) {
     plan->results.push_back(f.groups[i].outputs);
     try {
@@ -158,14 +164,14 @@ std::shared_ptr<Plan> plan_with(const FlushGraph& g, rt::Device& device, int max
 }
 }  // namespace
 
-std::shared_ptr<Plan> make_plan(const FlushGraph& g, rt::Device& device) {
+std::shared_ptr<Plan> make_plan(const FlushGraph& g, rt::Device& device, Tuning tuning) {
   int max_ops = std::clamp(settings().max_fusion, 1, kMostOperations);
   try {
-    return plan_with(g, device, max_ops);
+    return plan_with(g, device, tuning, max_ops);
   } catch (const PlanError& error) {
     // Parts of large buffers that do not fit into one kernel's bindings may, one operation each.
     if (error.kind != ErrorKind::unsupported || max_ops == 1) throw;
-    return plan_with(g, device, 1);
+    return plan_with(g, device, tuning, 1);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/node.h"
+#include "graph/tuning_mode.h"
 #include "graph/windows.h"
 #include "runtime/device.h"
 
@@ -65,6 +66,9 @@ struct Patch {
                   // first element counts
 };
 
+/// What a patch takes from its node: an offset, or a scalar's bits.
+uint32_t patched(const Node& n, Patch::Source source);
+
 /// The part of a buffer that a step binds: elements on top of the leaf's offset.
 struct StepWindow {
   Reach reach;
@@ -109,7 +113,7 @@ struct PlanError : Error {
 
 /// Decides kernels for a graph. Raises PlanError, such as UnsupportedError where a tensor is above
 /// the adapter's limits.
-std::shared_ptr<Plan> make_plan(const FlushGraph& g, rt::Device& device);
+std::shared_ptr<Plan> make_plan(const FlushGraph& g, rt::Device& device, Tuning tuning = {});
 
 /// What a plan must be, checked in debug mode: every buffer is written before it is read, and never
 /// after it died. Raises an internal error.

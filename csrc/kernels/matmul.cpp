@@ -151,33 +151,62 @@ struct Best {
   double cost = 0;
 };
 
-Best best_of(const MatmulTarget& target, const MatmulProblem& p) {
-  Best best;
-  auto consider = [&](const Candidate& c) {
-    const int variant = p.long_epilogue ? c.looped : c.flat;
-    const Variant& v = kVariants[variant];
-    if (!fits(target.limits, v, p.dtype)) return;
-    const double time = cost(c, v, target.units, p);
-    if (best.variant < 0 || time < best.cost) best = {variant, time};
-  };
+template <class F>
+void each_candidate(const MatmulProblem& p, F&& consider) {
   if (p.half_sums)
     for (const Candidate& c : kGpuHalf) consider(c);
   else if (is_wide(p.dtype))
     for (const Candidate& c : kGpuWide) consider(c);
   else
     for (const Candidate& c : kGpuPlain) consider(c);
+}
+
+Best best_of(const MatmulTarget& target, const MatmulProblem& p) {
+  Best best;
+  each_candidate(p, [&](const Candidate& c) {
+    const int variant = p.long_epilogue ? c.looped : c.flat;
+    const Variant& v = kVariants[variant];
+    if (!fits(target.limits, v, p.dtype)) return;
+    const double time = cost(c, v, target.units, p);
+    if (best.variant < 0 || time < best.cost) best = {variant, time};
+  });
   return best;
+}
+
+// llvmpipe ends every loop of an invocation after 65,535 turns in all: longer sums take a variant
+// whose steps along k are flat.
+constexpr int64_t kLongOnSoftware = 50000;
+
+/// Those of the table, by estimated time, then the others that compile in reasonable time.
+std::vector<int> order_of_gpu(const MatmulTarget& target, const MatmulProblem& p) {
+  std::vector<std::pair<double, int>> timed;
+  each_candidate(p, [&](const Candidate& c) {
+    const int variant = p.long_epilogue ? c.looped : c.flat;
+    if (fits(target.limits, kVariants[variant], p.dtype))
+      timed.emplace_back(cost(c, kVariants[variant], target.units, p), variant);
+  });
+  std::stable_sort(timed.begin(), timed.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<int> out;
+  for (auto [time, variant] : timed) out.push_back(variant);
+  for (int i = 0; i < kCount && !is_wide(p.dtype); ++i) {
+    const Variant& v = kVariants[i];
+    const bool short_code = v.has(kEmitLoop) || v.tm * v.tn <= 32;
+    if (v.has(kPrefetch) && v.has(kHalf) == p.half_sums && fits(target.limits, v, p.dtype) &&
+        (p.long_epilogue ? short_code : !v.has(kEmitLoop)) &&
+        std::find(out.begin(), out.end(), i) == out.end())
+      out.push_back(i);
+  }
+  return out;
 }
 
 int choose_software(const rt::Limits& limits, const MatmulProblem& p) {
   if (p.half_sums) return index_of("half_64x64x16_8x8_e");
-  if (std::min(p.m, p.n) <= 16 && p.k <= 50000) return index_of("cpu_16x16x32_8x8_s4");
-  // llvmpipe ends every loop of an invocation after 65,535 turns in all: long ones take a variant
-  // whose steps along k are flat.
+  if (std::min(p.m, p.n) <= 16 && p.k <= kLongOnSoftware) return index_of("cpu_16x16x32_8x8_s4");
   auto either = [&](int first, int second) {
     return fits(limits, kVariants[first], p.dtype) ? first : second;
   };
-  if (p.k > 50000) return either(index_of("64x64x16_8x8_e"), index_of("32x32x16_4x4_s2"));
+  if (p.k > kLongOnSoftware) return either(index_of("64x64x16_8x8_e"), index_of("32x32x16_4x4_s2"));
   // The big tile takes 0.7 s to compile, the middle one 0.2 s: small work does not earn it back.
   const double work = static_cast<double>(p.batch) * static_cast<double>(p.m) *
                       static_cast<double>(p.n) * static_cast<double>(p.k);
@@ -213,6 +242,13 @@ Reading reading(const Index& x, const Index& k, bool aligned) {
                        unit.fours() && other.stride % 4 == 0 && other.fours()};
 }
 
+Reading reading_of_a(const MatmulProblem& p) {
+  return reading({p.m, p.a_rs, p.a_rows}, {p.k, p.a_cs, p.a_k}, p.a_aligned);
+}
+Reading reading_of_b(const MatmulProblem& p) {
+  return reading({p.n, p.b_cs, p.b_columns}, {p.k, p.b_rs, p.b_k}, p.b_aligned);
+}
+
 /// Tiles go along x, matrices along z; what passes the limit folds into y.
 void set_grid(MatmulLaunch& l, const rt::Limits& limits, int64_t tiles, int64_t batch) {
   const int64_t most = limits.max_groups;
@@ -244,8 +280,7 @@ MatmulLaunch plan_matmul(const MatmulTarget& target, const MatmulProblem& p, int
   if (l.variant < 0 || !fits(limits, kVariants[l.variant], p.dtype))
     raise(ErrorKind::unsupported, "[matmul] no kernel fits this adapter's limits");
   const Variant& v = kVariants[l.variant];
-  const Reading a = reading({p.m, p.a_rs, p.a_rows}, {p.k, p.a_cs, p.a_k}, p.a_aligned);
-  const Reading b = reading({p.n, p.b_cs, p.b_columns}, {p.k, p.b_rs, p.b_k}, p.b_aligned);
+  const Reading a = reading_of_a(p), b = reading_of_b(p);
   l.a_vec4 = a.vec4;
   l.b_vec4 = b.vec4;
   l.wx = v.threads();
@@ -282,6 +317,34 @@ MatmulLaunch plan_matmul(const MatmulTarget& target, const MatmulProblem& p, int
   l.vars.set("GUARD_K", p.k % v.bk != 0);
   set_grid(l, limits, tiles(v, p), p.batch);
   return l;
+}
+
+std::vector<int> matmul_candidates(const MatmulTarget& target, const MatmulProblem& p) {
+  if (!target.software) return order_of_gpu(target, p);
+  std::vector<int> out{choose_software(target.limits, p)};
+  if (!fits(target.limits, kVariants[out[0]], p.dtype)) return {};
+  if (p.k > kLongOnSoftware || p.half_sums) return out;  // not all are right there
+  for (std::string_view name : {"cpu_64x64x16_8x8", "cpu_128x128x16_16x16", "cpu_16x16x32_8x8_s4",
+                                "64x64x16_8x8_e", "32x32x16_4x4_s2"})
+    if (const int v = find(name); v != out[0] && fits(target.limits, kVariants[v], p.dtype))
+      out.push_back(v);
+  return out;
+}
+
+std::string matmul_class(const MatmulProblem& p, int (*size_step)(int64_t size, int most)) {
+  constexpr int kLargest = 12, kMostMatrices = 8;  // beyond them the order is the same
+  auto text = [](const char* name, const Reading& r, const auto& x, const auto& k) {
+    return std::string(" ") + name + (r.along_k ? "k" : "x") + (r.vec4 ? "4" : "1") +
+           (x || k ? "w" : "");
+  };
+  std::string out = info(p.dtype).name;
+  for (auto [name, size] : {std::pair{" m", p.m}, {" n", p.n}, {" k", p.k}})
+    out += name + std::to_string(size_step(size, kLargest));
+  out += " b" + std::to_string(size_step(p.batch, kMostMatrices));
+  out +=
+      text("A", reading_of_a(p), p.a_rows, p.a_k) + text("B", reading_of_b(p), p.b_columns, p.b_k);
+  if (p.half_sums || p.by_function) out += p.half_sums ? " halves" : " float16";
+  return out + (p.long_epilogue ? " long" : " short");
 }
 
 std::string matmul_source(const MatmulLaunch& launch, const std::string& declarations) {

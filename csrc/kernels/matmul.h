@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/dtype.h"
 #include "kernels/template.h"
@@ -70,6 +71,11 @@ MatmulLaunch plan_matmul(const MatmulTarget& target, const MatmulProblem& proble
 /// Time of the kernel that would be chosen on a GPU, in multiply-adds that one multiprocessor does
 /// at its best.
 double matmul_cost(const MatmulTarget& target, const MatmulProblem& problem);
+/// The variants that are right for a problem: what plan_matmul() takes, then the others by their
+/// estimated time. Empty where none fits.
+std::vector<int> matmul_candidates(const MatmulTarget& target, const MatmulProblem& problem);
+/// What their order depends on, in a short text: dtype, sizes, how operands are read, epilogue.
+std::string matmul_class(const MatmulProblem& problem, int (*size_step)(int64_t size, int most));
 std::string matmul_source(const MatmulLaunch& launch, const std::string& declarations);
 
 int matmul_variant_count();

@@ -187,6 +187,9 @@ void Device::compile(Kernel& kernel) {
 void Device::compile(std::vector<Kernel*> kernels) {
   impl_->kernels.compile(std::move(kernels));
 }
+void Device::drop(Kernel& kernel) {
+  impl_->kernels.drop(kernel);
+}
 void Device::set_pipeline_capacity(size_t n) {
   impl_->kernels.set_capacity(n);
 }

@@ -100,6 +100,8 @@ class Device {
   void compile(Kernel& kernel);
   /// Compiles several at once, on threads; what fails does so again at its dispatch. [lock]
   void compile(std::vector<Kernel*> kernels);
+  /// Lets a pipeline go that nobody will use soon. [lock]
+  void drop(Kernel& kernel);
   /// Number of pipelines kept; beyond it the least recently used go. Default from the settings.
   /// [lock]
   void set_pipeline_capacity(size_t n);

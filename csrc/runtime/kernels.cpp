@@ -126,6 +126,13 @@ size_t Kernels::capacity() const {
   return capacity_ ? capacity_ : static_cast<size_t>(std::max(settings().max_pipelines, 1));
 }
 
+void Kernels::drop(Kernel& kernel) {
+  WGPUComputePipeline pipeline = std::exchange(kernel.pipeline, nullptr);
+  if (!pipeline) return;
+  --core_.stats.live_pipelines;
+  core_.release("wgpuComputePipelineRelease", [&] { wgpuComputePipelineRelease(pipeline); });
+}
+
 void Kernels::evict(size_t keep) {
   while (core_.stats.live_pipelines > keep) {
     Kernel* oldest = nullptr;
@@ -133,9 +140,7 @@ void Kernels::evict(size_t keep) {
       if (kernel->pipeline && (!oldest || kernel->last_use < oldest->last_use))
         oldest = kernel.get();
     if (!oldest) return;
-    WGPUComputePipeline pipeline = std::exchange(oldest->pipeline, nullptr);
-    --core_.stats.live_pipelines;
-    core_.release("wgpuComputePipelineRelease", [&] { wgpuComputePipelineRelease(pipeline); });
+    drop(*oldest);
   }
 }
 

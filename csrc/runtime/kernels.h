@@ -28,6 +28,7 @@ class Kernels {
   /// Those that have no pipeline yet, several at once. What cannot be compiled is left as it is.
   void compile(std::vector<Kernel*> kernels);
   void set_capacity(size_t n);
+  void drop(Kernel& kernel);
 
  private:
   BindLayout* layout_of(const KernelDesc& desc);

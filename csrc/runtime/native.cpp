@@ -139,6 +139,10 @@ WGPUShaderModule trusted_shader_module(WGPUDevice device, const WGPUShaderModule
   return wgpuDeviceCreateShaderModuleTrusted(device, desc, WGPUShaderRuntimeChecks_None);
 }
 
+double seconds_of_tick(WGPUQueue queue) {
+  return static_cast<double>(wgpuQueueGetTimestampPeriod(queue)) * 1e-9;
+}
+
 void submit(WGPUQueue queue, size_t count, const WGPUCommandBuffer* buffers) {
   wgpuQueueSubmitForIndex(queue, count, buffers);
 }

@@ -22,6 +22,8 @@ const std::vector<FeatureRow>& feature_rows();
 
 /// A module without bounds checks and loop guards.
 WGPUShaderModule trusted_shader_module(WGPUDevice device, const WGPUShaderModuleDescriptor* desc);
+/// Of a timestamp.
+double seconds_of_tick(WGPUQueue queue);
 void submit(WGPUQueue queue, size_t count, const WGPUCommandBuffer* buffers);
 /// Lets callbacks fire; whether the queue is empty. Does not wait.
 bool poll(WGPUDevice device);

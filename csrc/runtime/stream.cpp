@@ -33,9 +33,9 @@ void Stream::open_encoder() {
   if (!encoder_) encoder_ = wgpuDeviceCreateCommandEncoder(core_.device, nullptr);
 }
 
-void Stream::open_pass() {
+void Stream::open_pass(const WGPUComputePassDescriptor* desc) {
   open_encoder();
-  pass_ = wgpuCommandEncoderBeginComputePass(encoder_, nullptr);
+  pass_ = wgpuCommandEncoderBeginComputePass(encoder_, desc);
   pipeline_ = 0;
   group_ = nullptr;
 }
@@ -80,7 +80,7 @@ void Stream::dispatch(Kernel& kernel, Binding* bindings, const void* params, uin
   }
   wgpuComputePassEncoderDispatchWorkgroups(pass_, x, y, z);
   ++core_.stats.dispatches;
-  if (++dispatches_ >= settings().submit_dispatches) submit();
+  if (++dispatches_ >= settings().submit_dispatches && !whole_) submit();
 }
 
 template void Stream::dispatch(Kernel&, Buffer* const*, const void*, uint32_t, uint32_t, uint32_t);
@@ -118,6 +118,23 @@ void Stream::add_work(double seconds) {
   seconds_ += seconds;
   int most = settings().dispatch_ms;
   if (most && seconds_ >= most * 0.5e-3) submit();  // the next one may be as long
+}
+
+void Stream::begin_timed(WGPUQuerySet set, uint32_t first) {
+  close_pass();
+  WGPUPassTimestampWrites writes{};
+  writes.querySet = set;
+  writes.beginningOfPassWriteIndex = first;
+  writes.endOfPassWriteIndex = first + 1;
+  WGPUComputePassDescriptor desc{};
+  desc.timestampWrites = &writes;
+  open_pass(&desc);
+}
+
+void Stream::resolve(WGPUQuerySet set, uint32_t count, WGPUBuffer to) {
+  close_pass();
+  open_encoder();
+  wgpuCommandEncoderResolveQuerySet(encoder_, set, 0, count, to, 0);
 }
 
 void Stream::clear(WGPUBuffer dst, uint64_t bytes) {

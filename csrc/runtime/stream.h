@@ -33,6 +33,23 @@ class Stream {
   /// Seconds, estimated, of what was recorded last: submits where they are enough.
   void add_work(double seconds);
   void clear(WGPUBuffer dst, uint64_t bytes);
+  /// While one lives, what is recorded is submitted on demand only.
+  class Whole {
+   public:
+    explicit Whole(Stream& s) : stream_(s) { ++s.whole_; }
+    ~Whole() { --stream_.whole_; }
+    Whole(const Whole&) = delete;
+    Whole& operator=(const Whole&) = delete;
+
+   private:
+    Stream& stream_;
+  };
+  /// What is dispatched in between is a pass of its own, which writes timestamps `first` and
+  /// `first` + 1 where it begins and ends.
+  void begin_timed(WGPUQuerySet set, uint32_t first);
+  void end_timed() { close_pass(); }
+  /// Writes the first `count` timestamps to a buffer, as 64-bit numbers of ticks.
+  void resolve(WGPUQuerySet set, uint32_t count, WGPUBuffer to);
   /// Work that fails wgpu's validation is dropped, all that was recorded since the last submission,
   /// and raises Error.
   void submit();
@@ -50,7 +67,7 @@ class Stream {
   bool idle() const { return core_.signals->completed.load() >= core_.submitted; }
 
  private:
-  void open_pass();
+  void open_pass(const WGPUComputePassDescriptor* desc = nullptr);
   void close_pass();
   void open_encoder();
   template <class Binding>
@@ -76,6 +93,7 @@ class Stream {
   uint32_t offset_ = 0;
   std::string immediates_;  // of the open pass's pipeline
   int dispatches_ = 0;      // since the last submission
+  int whole_ = 0;           // Whole objects alive
   double seconds_ = 0;      // the same, estimated
   struct Submission {
     uint64_t number;

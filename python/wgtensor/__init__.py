@@ -61,6 +61,7 @@ _parameter.install()
 _devices.install()
 
 from wgtensor import (  # noqa: E402
+    _autotune,
     _calculus,
     _choosing,
     _config,
@@ -95,6 +96,7 @@ from wgtensor import (  # noqa: E402
     linalg,
     random,
 )
+from wgtensor._autotune import *  # noqa: E402, F403
 from wgtensor._calculus import *  # noqa: E402, F403
 from wgtensor._choosing import *  # noqa: E402, F403
 from wgtensor._config import *  # noqa: E402, F403
@@ -213,6 +215,7 @@ __all__ = [
     "uint64",
 ]
 __all__ += _generated.__all__
+__all__ += _autotune.__all__
 __all__ += _calculus.__all__
 __all__ += _choosing.__all__
 __all__ += _config.__all__

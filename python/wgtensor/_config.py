@@ -14,7 +14,7 @@ _LEVELS = ("off", "error", "warning", "info", "debug", "trace")
 class Config:
     """Settings of this process; assigning one takes effect at once.
 
-    Those that shape a device (limits, debug, max_binding, kernels, max_pipelines,
+    Those that shape a device (limits, debug, max_binding, kernels, autotune, max_pipelines,
     memory_limit_mb) hold for devices made later.
     """
 

@@ -94,6 +94,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("info", help="versions, adapters, limits, features; what is missing")
     commands.add_parser("doctor", help="why an adapter is missing, and what helps")
-    if parser.parse_args(argv).command == "doctor":
+    tune = commands.add_parser(
+        "autotune", help="measures kernels for common shapes and stores which are the fastest"
+    )
+    tune.add_argument("--device", help="adapter selector, as of the setting `device`")
+    tune.add_argument("--clear", action="store_true", help="deletes what is stored instead")
+    arguments = parser.parse_args(argv)
+    if arguments.command == "doctor":
         return _doctor.doctor()
+    if arguments.command == "autotune":
+        from wgtensor import _tune_command
+
+        return _tune_command.clear() if arguments.clear else _tune_command.autotune(arguments.device)
     return info()

@@ -1,0 +1,282 @@
+"""Measured choices of kernels: which is taken, what it costs, and that results stay right.
+
+Times are given, not measured: what a busy machine makes of them is no property of the library.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wgtensor as wt
+from helpers import random_array, setting
+
+Array = np.ndarray[Any, Any]
+DEAR = 1.0
+
+
+@pytest.fixture
+def device(tmp_path: Any) -> Iterator[wt.Device]:
+    """A device of its own that measures, with a table that knows nothing yet."""
+    with setting(autotune="1", cache_folder=str(tmp_path), debug=True):
+        made = wt.Device()
+        key = wt._core.tuning_key(made)
+        assert key is not None
+        wt._core.tuning_forget(key)
+        wt._core.tuning_rules(budget=math.inf)
+        try:
+            yield made
+        finally:
+            wt._core.tuning_rules()
+            wt._core.tuning_forget(key)
+
+
+def operands(rng: np.random.Generator, m: int = 40, k: int = 40, n: int = 40) -> tuple[Array, Array]:
+    return random_array(rng, (m, k), "int32"), random_array(rng, (k, n), "int32")
+
+
+def product(device: wt.Device, a: Array, b: Array) -> None:
+    """Integers are exact: the choice among kernels must not show."""
+    x, y = wt.asarray(a, device=device), wt.asarray(b, device=device)
+    np.testing.assert_array_equal((x @ y).numpy(), a @ b)
+
+
+def choice(device: wt.Device) -> dict[str, Any]:
+    (only,) = [
+        c for name, c in wt.autotune_info(device)["choices"].items() if name.startswith("matmul ")
+    ]
+    return dict(only)
+
+
+@pytest.fixture
+def kernels(device: wt.Device, rng: np.random.Generator) -> list[str]:
+    """What may be chosen for operands(), the estimate's choice first."""
+    product(device, *operands(rng))
+    names = list(choice(device)["ms"])
+    assert len(names) > 2
+    key = wt._core.tuning_key(device)
+    assert key is not None
+    wt._core.tuning_forget(key)
+    return names
+
+
+def fresh(device: wt.Device) -> wt.Device:
+    """One more of the same table, without the plans that the first has made."""
+    return wt.Device(str(device).split("#", maxsplit=1)[0].removeprefix("gpu:"))
+
+
+def test_the_fastest_is_taken_whichever_it_is(
+    device: wt.Device, kernels: list[str], rng: np.random.Generator
+) -> None:
+    key = wt._core.tuning_key(device)
+    assert key is not None
+    for fastest in kernels:
+        wt._core.tuning_forget(key)
+        times = {name: DEAR for name in kernels} | {fastest: DEAR / 2}
+        wt._core.tuning_rules(budget=math.inf, seconds=times)
+        own = fresh(device)
+        product(own, *operands(rng))
+        assert choice(own)["kernel"] == fastest
+        assert choice(own)["origin"] == "measured"
+        assert choice(own)["ms"] == {name: 1e3 * t for name, t in times.items()}
+
+
+def test_a_little_faster_is_not_enough(
+    device: wt.Device, kernels: list[str], rng: np.random.Generator
+) -> None:
+    wt._core.tuning_rules(
+        budget=math.inf, seconds={name: DEAR * 0.99 for name in kernels} | {kernels[0]: DEAR}
+    )
+    own = fresh(device)
+    product(own, *operands(rng))
+    assert choice(own)["kernel"] == kernels[0]
+
+
+def test_a_kernel_that_is_wrong_is_never_taken(
+    device: wt.Device,
+    kernels: list[str],
+    rng: np.random.Generator,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    key = wt._core.tuning_key(device)
+    assert key is not None
+    for wrong in kernels:  # the estimate's choice, too
+        wt._core.tuning_forget(key)
+        caplog.clear()
+        times = {name: DEAR for name in kernels} | {wrong: DEAR / 1000}
+        wt._core.tuning_rules(budget=math.inf, seconds=times, wrong={wrong})
+        own = fresh(device)
+        product(own, *operands(rng))
+        wt._autotune.save()
+        assert choice(own)["kernel"] != wrong
+        assert wrong not in choice(own)["ms"]
+        assert f"the kernel {wrong} gives other results than most" in caplog.text
+
+
+@pytest.mark.parametrize(("step", "tried"), [(0.01, 5), (0.06, 3), (0.08, 2), (0.15, 1), (9.0, 1)])
+def test_the_budget_is_held(
+    step: float, tried: int, device: wt.Device, kernels: list[str], rng: np.random.Generator
+) -> None:
+    # 200 ms: another kernel is tried only where it fits if it takes what the dearest took.
+    wt._core.tuning_rules(seconds={name: 1e-6 for name in kernels}, step=step)
+    own = fresh(device)
+    before = own.stats()["pipelines"]
+    product(own, *operands(rng))
+    assert own.stats()["pipelines"] - before == min(tried, len(kernels))
+    made = choice(own)
+    if tried < 2:
+        assert (made["kernel"], made["origin"], made["ms"]) == (kernels[0], "estimate", {})
+    else:
+        assert list(made["ms"]) == kernels[:tried]
+        assert tried * step <= 0.2
+
+
+def test_a_choice_lasts_as_long_as_the_process(
+    device: wt.Device, kernels: list[str], rng: np.random.Generator
+) -> None:
+    first, second = kernels[:2]
+    own = fresh(device)
+    wt._core.tuning_rules(budget=math.inf, seconds={first: DEAR, second: DEAR / 2})
+    product(own, *operands(rng))
+    assert choice(own)["kernel"] == second
+    before = wt.autotune_info(own)["hash"]
+    wt._core.tuning_rules(budget=math.inf, seconds={first: DEAR / 9, second: DEAR})
+    product(own, *operands(rng, m=44))  # the same class
+    product(fresh(device), *operands(rng))
+    assert choice(own)["kernel"] == second
+    assert wt.autotune_info(own)["hash"] == before
+
+
+def test_without_tuning_the_estimate_chooses(tmp_path: Any, rng: np.random.Generator) -> None:
+    sources = []
+    for mode in ("0", "stored"):
+        with setting(autotune=mode, cache_folder=str(tmp_path), dump=str(tmp_path / mode)):
+            own = wt.Device()
+            for shape in ((40, 40, 40), (5, 300, 7), (130, 90, 70)):
+                product(own, *operands(rng, *shape))
+            info = wt.autotune_info(own)
+        sources.append({path.name for path in (tmp_path / mode).iterdir()})
+        assert (info["key"] is None) == (mode == "0")
+        assert all(c["origin"] == "estimate" for c in info["choices"].values())
+    assert sources[0] == sources[1]
+    assert len(sources[0]) >= 2
+
+
+SHAPES = [(1, 64, 64), (64, 1, 64), (64, 64, 1), (33, 65, 17), (64, 64, 64), (130, 70, 96)]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32", "float16", "uint32"])
+def test_results_with_tuning_on(dtype: str, device: wt.Device, rng: np.random.Generator) -> None:
+    for m, k, n in SHAPES:
+        a = rng.integers(0, 8, (m, k)).astype(dtype)
+        b = rng.integers(0, 8, (k, n)).astype(dtype)
+        x, y = wt.asarray(a, device=device), wt.asarray(b, device=device)
+        expected = (a.astype("int64") @ b.astype("int64")).astype(dtype)
+        turned = wt.asarray(np.ascontiguousarray(b.T), device=device).mT
+        for result in (x @ y, x @ turned):
+            np.testing.assert_array_equal(result.numpy(), expected)
+    assert all(c["ms"] for c in wt.autotune_info(device)["choices"].values())
+
+
+def test_epilogues_stacks_and_slices(device: wt.Device, rng: np.random.Generator) -> None:
+    a, b = random_array(rng, (3, 20, 30), "int32"), random_array(rng, (3, 30, 12), "int32")
+    x, y = wt.asarray(a, device=device), wt.asarray(b, device=device)
+    bias = wt.arange(12, device=device)
+    long = wt.clip(((x @ y + bias) * 3 - 1) // 2 + bias, -500, 500) + 1
+    want = np.clip(((a @ b + np.arange(12)) * 3 - 1) // 2 + np.arange(12), -500, 500) + 1
+    np.testing.assert_array_equal(long.numpy(), want)
+    part = x[:, 1:, 3:] @ y[:, 3:, 1:]
+    np.testing.assert_array_equal(part.numpy(), a[:, 1:, 3:] @ b[:, 3:, 1:])
+
+
+def test_operands_that_die_are_not_written_over(
+    device: wt.Device, rng: np.random.Generator
+) -> None:
+    a, b = operands(rng)
+    x, y = wt.asarray(a, device=device), wt.asarray(b, device=device)
+    z = wt.asarray(a, device=device)
+    z += x @ y  # takes over the memory of what was added to
+    np.testing.assert_array_equal(z.numpy(), a + a @ b)
+    np.testing.assert_array_equal(x.numpy(), a)
+    np.testing.assert_array_equal(y.numpy(), b)
+
+
+def test_under_jit(device: wt.Device, kernels: list[str], rng: np.random.Generator) -> None:
+    wt._core.tuning_rules(
+        budget=math.inf, seconds={name: DEAR / (i + 1) for i, name in enumerate(kernels)}
+    )
+    own = fresh(device)
+    step = wt.jit(lambda x, y: x @ y + 1)
+    for _ in range(3):
+        a, b = operands(rng)
+        x, y = wt.asarray(a, device=own), wt.asarray(b, device=own)
+        np.testing.assert_array_equal(step(x, y).numpy(), a @ b + 1)
+    assert choice(own)["kernel"] == kernels[-1]
+
+
+def test_in_threads(device: wt.Device, rng: np.random.Generator) -> None:
+    cases = [operands(rng, m, m, m) for m in (20, 40, 80)] * 2
+    failures: list[str] = []
+
+    def work(a: Array, b: Array) -> None:
+        x, y = wt.asarray(a, device=device), wt.asarray(b, device=device)
+        for _ in range(3):
+            if not np.array_equal((x @ y).numpy(), a @ b):
+                failures.append(f"{a.shape}")
+
+    threads = [threading.Thread(target=work, args=case) for case in cases]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert failures == []
+
+
+def test_counters_show_the_users_work_alone(device: wt.Device, rng: np.random.Generator) -> None:
+    a, b = operands(rng)
+    x, y = (wt.asarray(v, device=device).eval() for v in (a, b))
+    device.synchronize()
+    before = device.stats()
+    (x @ y).eval()
+    after = device.stats()
+    assert after["dispatches"] - before["dispatches"] == 1
+    assert after["live_pipelines"] - before["live_pipelines"] == 1  # losers are let go
+    assert after["bytes_read"] == before["bytes_read"]
+    assert after["peak_bytes"] < before["peak_bytes"] + 64 * 1024
+
+
+def test_a_memory_limit_is_kept(tmp_path: Any, rng: np.random.Generator) -> None:
+    with setting(autotune="1", cache_folder=str(tmp_path), memory_limit_mb=1):
+        own = wt.Device()
+        wt._core.tuning_forget(wt._core.tuning_key(own) or "")
+        a = np.ones((256, 256), "int32")
+        x = wt.asarray(a, device=own)
+        np.testing.assert_array_equal((x @ x).numpy(), a @ a)  # 512 KiB: measuring takes as much
+        assert choice(own)["origin"] == "estimate"
+
+
+def test_a_lost_device(device: wt.Device, rng: np.random.Generator) -> None:
+    a, b = operands(rng)
+    x, y = wt.asarray(a, device=device), wt.asarray(b, device=device)
+    z = x @ y
+    device.destroy()
+    with pytest.raises(wt.DeviceLostError):
+        z.numpy()
+    device.recover()
+    product(device, a, b)
+    assert choice(device)["origin"] == "measured"
+
+
+def test_explain_measures_nothing(device: wt.Device, rng: np.random.Generator) -> None:
+    a, b = operands(rng)
+    x, y = wt.asarray(a, device=device), wt.asarray(b, device=device)
+    z = x @ y
+    assert "matmul" in wt.explain(z)
+    assert wt.autotune_info(device)["choices"] == {}
+    z.eval()
+    assert choice(device)["origin"] == "measured"
