@@ -239,9 +239,9 @@ def settings() -> str:
         f"{NOTE}\n# Settings\n\n"
         "Each is an attribute of `wgtensor.config` and an environment variable, read once, at "
         "the first use. Those that shape a device (`limits`, `debug`, `max_binding`, `kernels`, "
-        "`autotune`, `max_pipelines`, `memory_limit_mb`) hold for devices made later. Other values raise "
-        "`ValueError`; a variable `WGTENSOR_*` that is none of these gives a warning when the "
-        "first device is made.\n\n"
+        "`autotune`, `max_pipelines`, `memory_limit_mb`) hold for devices made later. Other values "
+        "raise `ValueError`; a variable `WGTENSOR_*` that is none of these gives a warning when "
+        "the first device is made.\n\n"
         + table(("`config.`", "type", "default", "accepts", "environment", ""), rows)
     )
 

@@ -63,7 +63,7 @@ def _is_choice(name: object, value: object) -> bool:
 
 
 def read(path: Path, key: str) -> dict[str, dict[str, Any]]:
-    """The choices of a file, by class; none where it is missing, broken, large or of another key."""
+    """The choices of a file, by class; none where it is missing, broken or of another key."""
     import json
 
     try:
@@ -198,6 +198,7 @@ def autotune_info(device: DeviceLike = None) -> dict[str, Any]:
         "file": None if key is None else str(path_of(key)),
         "hash": hashlib.sha256(json.dumps(used).encode()).hexdigest(),
         "choices": {
-            name: {"kernel": kernel, "origin": origin, "ms": ms} for name, kernel, origin, ms in rows
+            name: {"kernel": kernel, "origin": origin, "ms": ms}
+            for name, kernel, origin, ms in rows
         },
     }

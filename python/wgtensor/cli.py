@@ -105,5 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.command == "autotune":
         from wgtensor import _tune_command
 
-        return _tune_command.clear() if arguments.clear else _tune_command.autotune(arguments.device)
+        return (
+            _tune_command.clear() if arguments.clear else _tune_command.autotune(arguments.device)
+        )
     return info()
