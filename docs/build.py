@@ -132,7 +132,7 @@ GROUPS = {
     ),
     "Devices and execution": (
         *("devices", "default_device", "set_default_device", "get_device", "is_available"),
-        *("eval", "synchronize", "explain", "stats", "jit", "persist"),
+        *("eval", "synchronize", "explain", "stats", "autotune_info", "jit", "persist"),
     ),
     "Memory": (
         *("memory_stats", "set_memory_limit", "reset_peak_memory", "empty_cache"),

@@ -115,7 +115,8 @@ class Contest {
       best_ = entries_.empty() ? e.seconds : std::min(best_, e.seconds);
       entries_.push_back(std::move(e));
     } catch (const Error& error) {
-      if (c_.device.lost()) throw;
+      // What no kernel can do is planned in another way.
+      if (c_.device.lost() || (i == 0 && error.kind == ErrorKind::unsupported)) throw;
       c_.tuning.table->report("[autotune] " + question_.family + " " + question_.shape_class +
                               ": the kernel " + e.candidate->name +
                               " is not used: " + error.what());
@@ -175,7 +176,7 @@ void measure(LowerContext& c, int group, const Question& q, TuningTable::Choice&
   try {
     Contest(c, group, q).run(choice);
   } catch (const Error& error) {
-    if (c.device.lost()) throw;
+    if (c.device.lost() || error.kind == ErrorKind::unsupported) throw;
     c.tuning.table->report("[autotune] " + q.family + " " + q.shape_class +
                            ": not measured: " + error.what());
   }

@@ -1,8 +1,9 @@
+#include "graph/tuning.h"
+
 #include <doctest/doctest.h>
 
 #include <set>
 
-#include "graph/tuning.h"
 #include "kernels/matmul.h"
 
 using namespace wgt;
@@ -56,7 +57,9 @@ TEST_CASE("matmul classes: neighbouring sizes share one, what changes the kernel
                       +[](kernels::MatmulProblem& r) { r.long_epilogue = true; },
                       +[](kernels::MatmulProblem& r) { r.a_aligned = false; },
                       +[](kernels::MatmulProblem& r) { std::swap(r.b_rs, r.b_cs); },
-                      +[](kernels::MatmulProblem& r) { r.b_columns = kernels::MatmulWalk{8, true}; }}) {
+                      +[](kernels::MatmulProblem& r) {
+                        r.b_columns = kernels::MatmulWalk{8, true};
+                      }}) {
     q = p;
     change(q);
     CHECK(name(q) != name(p));
