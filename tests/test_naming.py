@@ -131,6 +131,41 @@ def test_methods_are_named(name: str, call: Any) -> None:
         call(wt.ones((2, 3)))
 
 
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("GRU", lambda: wt.nn.GRU("a", 2)),
+        ("LSTM", lambda: wt.nn.LSTM(3, None)),
+        ("Linear", lambda: wt.nn.Linear(2.5, 2)),
+        ("Conv2d", lambda: wt.nn.Conv2d(2, "a", 3)),
+        ("Embedding", lambda: wt.nn.Embedding(3, (1.5,))),
+        ("TransformerEncoderLayer", lambda: wt.nn.TransformerEncoderLayer("a", 2)),
+        ("SGD", lambda: wt.optim.SGD(3, lr=0.1)),
+        ("Adam", lambda: wt.optim.Adam([wt.nn.Parameter(wt.ones(1))], lr="a")),
+        ("StepLR", lambda: wt.optim.lr_scheduler.StepLR(3, 2)),
+    ],
+)
+def test_constructors_are_named(name: str, call: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match=rf"^\[{name}\] "):
+        call()
+
+
+def test_constructors_of_users_keep_their_errors() -> None:
+    class Mine(wt.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            raise TypeError("of mine")
+
+    class Other(wt.nn.Linear):
+        pass
+
+    with pytest.raises(TypeError, match=r"^of mine$"):
+        Mine()
+    with pytest.raises(TypeError, match=r"^\[Linear\] "):
+        Other(None, 3)  # type: ignore[arg-type]
+    assert list(inspect.signature(wt.nn.GRU).parameters)[:2] == ["input_size", "hidden_size"]
+
+
 def test_a_strange_bound_keeps_its_error() -> None:
     class Strange:
         def __index__(self) -> int:

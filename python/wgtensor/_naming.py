@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from wgtensor._core import Tensor, _called, _returned
 
@@ -19,8 +19,19 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
     """A function that is made of others and whose name errors give instead of theirs: those that it
     raises, and those that its kernels find later. The outermost function is named.
     """
-    name = function.__name__
+    return _called_as(function.__name__, function)
 
+
+class Named:
+    """A base of the library's classes: errors of constructors give the name of the class."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__module__.startswith("wgtensor."):
+            setattr(cls, "__init__", _called_as(cls.__name__, cls.__init__))  # noqa: B010
+
+
+def _called_as(name: str, function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         outermost = _called(name)

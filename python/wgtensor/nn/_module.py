@@ -9,6 +9,7 @@ from wgtensor import _core, _jit
 from wgtensor._arrays import DeviceLike
 from wgtensor._core import Parameter, Tensor
 from wgtensor._dtypes import DType, to_dtype
+from wgtensor._naming import Named
 from wgtensor.nn._hooks import Changes, GradientHooks, Handle, Hook, Hooks
 from wgtensor.nn._state import (
     LoadResult,
@@ -20,7 +21,7 @@ from wgtensor.nn._state import (
 )
 
 
-class Module:
+class Module(Named):
     """The base of every part of a network, with PyTorch's ways.
 
     A Parameter or Module that becomes an attribute is found by parameters(), state_dict() and the
@@ -77,8 +78,7 @@ class Module:
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        kinds = {Parameter: "_parameters", Module: "_modules"}
-        for kind, where in kinds.items():
+        for kind, where in ((Parameter, "_parameters"), (Module, "_modules")):
             if isinstance(value, kind):
                 self._check_ready(name)
                 self._put(where, name, value)

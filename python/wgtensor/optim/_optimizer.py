@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from wgtensor import _core, _jit
 from wgtensor._core import Tensor
+from wgtensor._naming import Named
 from wgtensor.autograd import enable_grad
 from wgtensor.nn._state import moved_value
 
@@ -24,7 +25,7 @@ class Rule(NamedTuple):
     state: dict[str, float]  # tensors of a parameter's shape in the formula's order: first values
 
 
-class Optimizer:
+class Optimizer(Named):
     """The base of optimizers, with PyTorch's ways.
 
     params: tensors, or dicts with "params" and options for these alone. What is no option of a

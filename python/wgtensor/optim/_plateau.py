@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from wgtensor._naming import Named
 from wgtensor.optim._optimizer import Optimizer
 from wgtensor.optim._schedules import _each
 
 
-class ReduceLROnPlateau:
+class ReduceLROnPlateau(Named):
     """Times factor where step(metric) has seen nothing better for more than `patience` epochs.
 
     Better: below best (1 - threshold), in mode 'max' above best (1 + threshold); with

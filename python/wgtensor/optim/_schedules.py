@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from wgtensor._naming import Named
 from wgtensor.optim._optimizer import Optimizer
 
 
-class LRScheduler:
+class LRScheduler(Named):
     """The base of schedules. step() goes to the next epoch and sets every group's learning rate.
 
     Subclasses define _next(), the rates of last_epoch by those before it, so that schedules on one
