@@ -141,7 +141,7 @@ def test_the_budget_is_held(
     step: float, tried: int, device: wt.Device, kernels: list[str], rng: np.random.Generator
 ) -> None:
     # 200 ms: another kernel is tried only where it fits if it takes what the dearest took.
-    wt._core.tuning_rules(seconds=dict.fromkeys(kernels, 1e-06), step=step)
+    wt._core.tuning_rules(seconds=dict.fromkeys(kernels, DEAR), step=step)
     own = fresh(device)
     before = own.stats()["pipelines"]
     product(own, *operands(rng))
@@ -152,6 +152,16 @@ def test_the_budget_is_held(
     else:
         assert list(made["ms"]) == kernels[:tried]
         assert tried * step <= 0.2
+
+
+def test_what_takes_no_time_is_not_worth_any(
+    device: wt.Device, kernels: list[str], rng: np.random.Generator
+) -> None:
+    times = dict.fromkeys(kernels, 1e-9) | {kernels[0]: 9e-6}
+    wt._core.tuning_rules(seconds=times, step=1e-3)
+    own = fresh(device)
+    product(own, *operands(rng))
+    assert (choice(own)["kernel"], choice(own)["origin"]) == (kernels[0], "estimate")
 
 
 def test_a_choice_lasts_as_long_as_the_process(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "graph/workbench.h"
 
@@ -9,8 +10,9 @@ namespace wgt::graph {
 
 namespace {
 
-constexpr double kOneRun = 0.5;       // part of the budget that one run may take, by the estimate
-constexpr double kShortest = 200e-6;  // of a sample, so that its ends do not count
+constexpr double kWorthwhile = 10e-6;  // what takes less is hardly more than its dispatch
+constexpr double kOneRun = 0.5;        // part of the budget that one run may take, by the estimate
+constexpr double kShortest = 200e-6;   // of a sample, so that its ends do not count
 constexpr int kSamples = 5;
 constexpr double kHopeless = 2;    // times the best: no more samples
 constexpr double kClearly = 0.97;  // of the estimate's choice must another take less
@@ -93,6 +95,7 @@ class Contest {
 
   bool has_time() const {
     if (entries_.empty()) return true;
+    if (std::isfinite(rules_.budget) && entries_.front().seconds < kWorthwhile) return false;
     const double run = rules_.step > 0 ? 0 : kSlowest * entries_.front().seconds;
     return spent_.seconds() + kGuess * dearest_ + run <= rules_.budget;
   }

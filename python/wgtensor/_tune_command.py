@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -30,6 +31,9 @@ _PRODUCTS = (
     (4096, 4096, 4096, 1),
 )
 _MOST_ON_SOFTWARE = 512**3
+#: rows and their elements, of softmax, norms and sums
+_ROWS = ((128, 64), (128, 1024), (1024, 1024), (4096, 4096), (64, 1 << 20), (1 << 20, 64))
+_MOST_ELEMENTS_ON_SOFTWARE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,20 @@ def _products(device: wt.Device) -> Iterator[_Work]:
         # What the gradients of both operands are.
         yield _Work(f"matmul {size}, second turned", lambda a=a, b=across: a @ b)  # type: ignore[misc]
         yield _Work(f"matmul {size}, first turned", lambda a=over, b=b: a @ b)  # type: ignore[misc]
+
+
+def _folds(device: wt.Device) -> Iterator[_Work]:
+    for rows, count in _ROWS:
+        if device.type == "cpu" and rows * count > _MOST_ELEMENTS_ON_SOFTWARE:
+            continue
+        x = wt.ones((rows, count), device=device)
+        size = f"{rows}x{count}"
+        yield _Work(f"softmax {size}", lambda x=x: wt.softmax(x))  # type: ignore[misc]
+        yield _Work(  # type: ignore[misc]
+            f"layer norm {size}", lambda x=x: wt.nn.functional.layer_norm(x, x.shape[-1])
+        )
+        for axis, name in ((-1, "of rows"), (0, "of columns"), (None, "of all")):
+            yield _Work(f"sum {name} {size}", lambda x=x, a=axis: x.sum(axis=a))  # type: ignore[misc]
 
 
 def _print_choice(title: str, kernels: dict[str, float], chosen: str) -> None:
@@ -89,7 +107,7 @@ def _run(device: wt.Device) -> int:
     _core.tuning_forget(key)
     print(f"{device.name} ({device.backend}, {device.driver}); * is chosen")
     seen: set[str] = set()
-    for work in _products(device):
+    for work in itertools.chain(_products(device), _folds(device)):
         work.make().eval()
         device.synchronize()
         _autotune.save()
