@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import wgtensor as wt
 from wgtensor import _autotune, _core
@@ -47,29 +49,28 @@ def _products(device: wt.Device) -> Iterator[_Work]:
         if device.type == "cpu" and rows * shared * columns * count > _MOST_ON_SOFTWARE:
             continue
         stack = () if count == 1 else (count,)
-        a = wt.ones((*stack, rows, shared), device=device)
-        b = wt.ones((*stack, shared, columns), device=device)
-        across = wt.ones((*stack, columns, shared), device=device).mT
-        over = wt.ones((*stack, shared, rows), device=device).mT
+        a = wt.ones((*stack, rows, shared), device=device).eval()
+        b = wt.ones((*stack, shared, columns), device=device).eval()
+        across = wt.ones((*stack, columns, shared), device=device).eval().mT
+        over = wt.ones((*stack, shared, rows), device=device).eval().mT
         size = "x".join(map(str, (*stack, rows, shared, columns)))
-        yield _Work(f"matmul {size}", lambda a=a, b=b: a @ b)  # type: ignore[misc]
+        yield _Work(f"matmul {size}", partial(operator.matmul, a, b))
         # What the gradients of both operands are.
-        yield _Work(f"matmul {size}, second turned", lambda a=a, b=across: a @ b)  # type: ignore[misc]
-        yield _Work(f"matmul {size}, first turned", lambda a=over, b=b: a @ b)  # type: ignore[misc]
+        yield _Work(f"matmul {size}, second turned", partial(operator.matmul, a, across))
+        yield _Work(f"matmul {size}, first turned", partial(operator.matmul, over, b))
 
 
 def _folds(device: wt.Device) -> Iterator[_Work]:
     for rows, count in _ROWS:
         if device.type == "cpu" and rows * count > _MOST_ELEMENTS_ON_SOFTWARE:
             continue
-        x = wt.ones((rows, count), device=device)
+        # In memory, as what is made on the way reads none.
+        x = wt.ones((rows, count), device=device).eval()
         size = f"{rows}x{count}"
-        yield _Work(f"softmax {size}", lambda x=x: wt.softmax(x))  # type: ignore[misc]
-        yield _Work(  # type: ignore[misc]
-            f"layer norm {size}", lambda x=x: wt.nn.functional.layer_norm(x, x.shape[-1])
-        )
+        yield _Work(f"softmax {size}", partial(wt.softmax, x))
+        yield _Work(f"layer norm {size}", partial(wt.nn.functional.layer_norm, x, count))
         for axis, name in ((-1, "of rows"), (0, "of columns"), (None, "of all")):
-            yield _Work(f"sum {name} {size}", lambda x=x, a=axis: x.sum(axis=a))  # type: ignore[misc]
+            yield _Work(f"sum {name} {size}", partial(wt.sum, x, axis=axis))
 
 
 def _print_choice(title: str, kernels: dict[str, float], chosen: str) -> None:
