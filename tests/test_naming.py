@@ -31,7 +31,7 @@ OWN = {
     "dtypes": "can_cast finfo get_default_dtype iinfo isdtype result_type set_default_dtype",
     "devices": """default_device devices get_device is_available set_default_device stats
         synchronize empty_cache memory_snapshot memory_stats reset_peak_memory set_memory_limit""",
-    "execution": "eval explain jit persist is_grad_enabled",
+    "execution": "eval explain jit persist is_grad_enabled autotune_info",
     "they call functions of the user's, whose errors are their own": """backward checkpoint grad
         gradcheck gradgradcheck jvp value_and_grad vjp""",
 }
