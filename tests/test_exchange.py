@@ -287,12 +287,12 @@ def test_bitcast_of_no_elements_and_of_one() -> None:
 
 
 def test_bitcast_that_does_not_fit() -> None:
-    with pytest.raises(ValueError, match=r"\[bitcast\] int8 of shape \(2, 3\) as int16: .*3 bytes"):
+    with pytest.raises(ValueError, match=r"\[view\] int8 of shape \(2, 3\) as int16: .*3 bytes"):
         wt.zeros((2, 3), dtype="int8").view("int16")
-    with pytest.raises(ValueError, match=r"\[bitcast\] int32 of shape \(\) as int8"):
+    with pytest.raises(ValueError, match=r"\[view\] int32 of shape \(\) as int8"):
         wt.zeros((), dtype="int32").view("int8")
     if not device_has("float64"):
-        with pytest.raises(wt.DTypeError, match=r"\[bitcast\].*float64"):
+        with pytest.raises(wt.DTypeError, match=r"\[view\].*float64"):
             wt.zeros(2).view("float64")
 
 
