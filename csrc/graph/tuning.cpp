@@ -118,8 +118,10 @@ class Contest {
       best_ = entries_.empty() ? e.seconds : std::min(best_, e.seconds);
       entries_.push_back(std::move(e));
     } catch (const Error& error) {
-      // What no kernel can do is planned in another way.
-      if (c_.device.lost() || (i == 0 && error.kind == ErrorKind::unsupported)) throw;
+      // What no kernel can do is planned in another way; memory is short for all of them.
+      if (c_.device.lost() || error.kind == ErrorKind::out_of_memory ||
+          (i == 0 && error.kind == ErrorKind::unsupported))
+        throw;
       c_.tuning.table->report("[autotune] " + question_.family + " " + question_.shape_class +
                               ": the kernel " + e.candidate->name +
                               " is not used: " + error.what());

@@ -141,9 +141,9 @@ Workbench::Workbench(const LowerContext& c, int group, rt::Stopwatch& watch)
 }
 
 rt::Buffer* Workbench::buffer(int value, uint64_t bytes) {
-  rt::BufferRef& b = buffers_[value];
-  if (!b) b = device_.allocate(bytes);
-  return b.get();
+  auto it = buffers_.find(value);
+  if (it == buffers_.end()) it = buffers_.emplace(value, device_.allocate(bytes)).first;
+  return it->second.get();
 }
 
 rt::BufferRef Workbench::upload(const std::vector<char>& bytes) {
