@@ -160,7 +160,8 @@ inline void matmul_rows(Context& c) {
     if (n > 4096 || !c.wanted(matmul_name(n, n, n))) continue;
     MatmulData d = matmul_data(n, n, n);
     for (int v = 0; v < wgt::kernels::matmul_variant_count(); ++v)
-      c.attempt([&] { matmul_variant_row(brief, d, v); });
+      if (!wgt::kernels::matmul_variant_of_halves(v))
+        c.attempt([&] { matmul_variant_row(brief, d, v); });
   }
 }
 
