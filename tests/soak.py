@@ -8,20 +8,19 @@ arrays, 5,000 by default, get and set elements.
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import importlib.util
 import logging
 import os
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import wgtensor as wt
 from helpers import device_has, setting
+from process_memory import allocated, resident
 from test_loss import destroyed, injected
 from test_memory import failures
 from test_persist import survives
@@ -37,7 +36,7 @@ from test_indexing import test_get, test_set  # noqa: F401
 GRAPHS = int(os.environ.get("WGTENSOR_SOAK_GRAPHS", "20000"))
 PARTS = int(os.environ.get("WGTENSOR_SOAK_PARTS", "1"))
 WARM = 0.25  # share of the graphs after which all caches are full
-GROWTH = 64 << 20  # bytes that the process may grow by after that
+GROWTH = 4 << 20  # bytes that may be allocated beyond what was then
 
 
 def seed() -> int:
@@ -146,21 +145,10 @@ def test_training(recorded: bool) -> None:
 
 
 def emptied() -> int:
-    """Bytes of this process without kernels and plans; 0 where the system does not tell.
-
-    The memory of compiled kernels comes and goes with their sizes, by 100 MiB and more.
-    """
+    """Bytes that this process has allocated without kernels and plans, which differ in size."""
     with setting(max_pipelines=1, max_plans=1):
-        (wt.ones(1) + 1).eval()
-        alive()
-    if sys.platform == "linux":
-        ctypes.CDLL(None).malloc_trim(0)
-    return resident()
-
-
-def resident() -> int:
-    statm = Path("/proc/self/statm")
-    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
+        assert alive()["live_pipelines"] <= 1
+    return allocated()
 
 
 @pytest.mark.parametrize("part", range(PARTS))

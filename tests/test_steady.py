@@ -5,33 +5,32 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import wgtensor as wt
 from helpers import random_array, setting
+from process_memory import resident
 from wgtensor import nn, optim
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
-def resident() -> float:
-    """MiB of memory of this process."""
-    gc.collect()
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20
-
-
 def growth(turn: Callable[[int], object], first: int, last: int) -> float:
     for i in range(first):
         turn(i)
-    wt.synchronize()
-    before = resident()
+    before = occupied()
     for i in range(first, last):
         turn(i)
+    return occupied() - before
+
+
+def occupied() -> float:
+    """MiB of memory of this process."""
     wt.synchronize()
-    return resident() - before
+    gc.collect()
+    return resident() / 2**20
 
 
 @linux

@@ -257,13 +257,9 @@ void init_device(py::module_& m) {
       "empty_cache",
       [](PyDevice& s) {
         graph::Engine& e = s.engine();
-        unlocked([&] {
-          rt::Lock l = e.lock();
-          e.collect();
-          e.device().empty_cache();
-        });
+        unlocked([&] { e.empty_cache(); });
       },
-      "Gives unused buffers back to the driver.");
+      "Gives what nothing uses back to the driver and the system.");
   d.def(
       "__enter__",
       [](py::object self) {

@@ -165,6 +165,9 @@ class Engine {
   /// Bytes that buffers may have, also on what recover() makes; 0: no limit.
   void set_memory_limit(uint64_t bytes);
   void reset_peak();
+  /// Gives back what nothing uses: free buffers, and of plans and kernels what is beyond their
+  /// settings.
+  void empty_cache();
   rt::MemoryReport memory();
   std::vector<rt::BufferReport> buffers();
   /// The Python line that made a node: for errors, and for what its memory is. [lock]

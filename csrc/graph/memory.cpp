@@ -1,4 +1,5 @@
 // Engine: what its memory is used for, and how much there may be.
+#include "base/settings.h"
 #include "graph/engine.h"
 
 namespace wgt::graph {
@@ -22,6 +23,14 @@ void Engine::reset_peak() {
   rt::Lock l = lock();
   collect();
   device().reset_peak();
+}
+
+void Engine::empty_cache() {
+  rt::Lock l = lock();
+  collect();
+  plans_.trim(static_cast<size_t>(settings().max_plans));
+  device().stats().live_plans = plans_.size();
+  device().empty_cache();
 }
 
 rt::MemoryReport Engine::memory() {

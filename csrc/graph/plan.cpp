@@ -189,6 +189,10 @@ void PlanCache::insert(std::vector<uint64_t> key, std::shared_ptr<Plan> plan, si
   uint64_t h = hash_words(key.data(), key.size());
   order_.push_front({std::move(key), h, std::move(plan)});
   index_.emplace(h, order_.begin());
+  trim(capacity);
+}
+
+void PlanCache::trim(size_t capacity) {
   while (order_.size() > std::max<size_t>(capacity, 1)) {
     auto last = std::prev(order_.end());
     auto range = index_.equal_range(last->hash);

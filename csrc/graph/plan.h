@@ -124,6 +124,7 @@ class PlanCache {
  public:
   std::shared_ptr<Plan> find(const std::vector<uint64_t>& key);
   void insert(std::vector<uint64_t> key, std::shared_ptr<Plan> plan, size_t capacity);
+  void trim(size_t capacity);
   void clear();
   size_t size() const { return index_.size(); }
 

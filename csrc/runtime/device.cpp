@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "runtime/errors.h"
+#include "runtime/heap.h"
 #include "runtime/hostcopy.h"
 #include "runtime/impl.h"
 #include "runtime/native.h"
@@ -330,6 +331,7 @@ size_t Device::live_buffers() const {
 void Device::empty_cache() {
   impl_->core.check();
   impl_->collect();
+  impl_->kernels.trim();
   submit();
   auto poll = [this] {
     impl_->core.call("wgpuDevicePoll", [this] { native::poll(impl_->core.device); });
@@ -340,6 +342,7 @@ void Device::empty_cache() {
   impl_->reads.collect();
   impl_->reads.trim(0);
   poll();  // frees what was let go
+  give_pages_back();
 }
 
 void Device::set_memory_limit(uint64_t bytes) {

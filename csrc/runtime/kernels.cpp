@@ -5,6 +5,7 @@
 
 #include "base/settings.h"
 #include "runtime/errors.h"
+#include "runtime/heap.h"
 #include "runtime/params.h"
 
 namespace wgt::rt {
@@ -131,6 +132,7 @@ void Kernels::drop(Kernel& kernel) {
   if (!pipeline) return;
   --core_.stats.live_pipelines;
   core_.release("wgpuComputePipelineRelease", [&] { wgpuComputePipelineRelease(pipeline); });
+  dropped_kernel();
 }
 
 void Kernels::evict(size_t keep) {
@@ -142,6 +144,11 @@ void Kernels::evict(size_t keep) {
     if (!oldest) return;
     drop(*oldest);
   }
+}
+
+void Kernels::trim() {
+  evict(capacity());
+  sweep();
 }
 
 // Forgets the sources that nobody but this cache knows and that hold no pipeline.

@@ -29,6 +29,8 @@ class Kernels {
   void compile(std::vector<Kernel*> kernels);
   void set_capacity(size_t n);
   void drop(Kernel& kernel);
+  /// Drops what is beyond the settings of now, and sources that nobody knows.
+  void trim();
 
  private:
   BindLayout* layout_of(const KernelDesc& desc);

@@ -65,7 +65,11 @@ def reset_peak_memory(device: DeviceLike = None) -> None:
 
 
 def empty_cache(device: DeviceLike = None) -> None:
-    """Gives the memory that nothing uses back to the driver."""
+    """Gives the memory that nothing uses back to the driver.
+
+    Also plans and kernels beyond the settings max_plans and max_pipelines, and the holes that
+    compilers leave in the memory of the process.
+    """
     _core.get_device(device).empty_cache()
 
 
