@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "base/errors.h"
+
 namespace wgt {
 
 /// Empty outside of such a function.
@@ -25,5 +27,22 @@ class CalledAs {
  private:
   std::string before_;
 };
+
+/// The runtime does not know for whom it allocates: its errors get the function's name here.
+inline Error named(const Error& error, const char* op) {
+  std::string text = error.what();
+  if (error.kind != ErrorKind::out_of_memory || text.starts_with("[")) return error;
+  return error.with_text("[" + name_in_errors(op) + "] " + text);
+}
+
+/// Runs f, whose want of memory is told as that of `op`.
+template <class F>
+decltype(auto) naming(const char* op, F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    throw named(error, op);
+  }
+}
 
 }  // namespace wgt

@@ -32,6 +32,16 @@ class Error : public std::runtime_error {
   uint64_t requested = 0;             // bytes, out_of_memory only
   std::optional<uint64_t> available;  // bytes, where known
   int line = 0, column = 0;           // shader only
+
+  /// The same with another text.
+  Error with_text(const std::string& text) const {
+    Error e(kind, text);
+    e.requested = requested;
+    e.available = available;
+    e.line = line;
+    e.column = column;
+    return e;
+  }
 };
 
 [[noreturn]] inline void raise(ErrorKind kind, const std::string& message) {

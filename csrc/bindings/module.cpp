@@ -36,6 +36,19 @@ void check_signals() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
+unsigned long main_thread = 0;
+
+// Asked under a device's lock. Handlers could wait for that, so they run when the call returns: an
+// interrupt is only looked at, by taking it and putting it back. Nobody waits for a device's lock
+// with the GIL, so that waiting for the GIL is no deadlock.
+bool interrupt_pending() {
+  if (PyThread_get_thread_ident() != main_thread) return false;  // others are not interrupted
+  py::gil_scoped_acquire gil;
+  if (!PyOS_InterruptOccurred()) return false;
+  PyErr_SetInterrupt();
+  return true;
+}
+
 py::list setting_rows() {
   py::list rows;
   for (const SettingInfo& s : setting_list())
@@ -55,7 +68,9 @@ PYBIND11_MODULE(_core, m) {
   newfunc usual_new = type->tp_new;
   type->tp_new = refuse_new;
   init_objects(tensor);
-  rt::set_interrupt_check(check_signals);
+  py::object main = py::module_::import("threading").attr("main_thread")();
+  main_thread = py::cast<unsigned long>(main.attr("ident"));
+  rt::set_interrupt_checks(check_signals, interrupt_pending);
   init_device(m);
   init_memory(m);
   init_event(m);

@@ -47,28 +47,59 @@ Batch batch_of(const py::tuple& t) {
   return b;
 }
 
-void move(py::handle object, const Tensor& value, std::vector<Tensor>& changed) {
-  Tensor& t = *as_tensor(object);
-  t = autograd::moved("step", t, value);
-  changed.push_back(t);
-}
+/// What moved, with the Python objects that hold it.
+struct Moved : Moves {
+  std::vector<py::handle> objects;
 
-void update(const py::list& batches) {
+  void add(py::handle object, const Tensor& value) {
+    Tensor& t = *as_tensor(object);
+    objects.push_back(object);
+    before.push_back(t.node().get());
+    t = autograd::moved("step", t, value);
+    next.push_back(t);
+  }
+
+  void go_back(std::vector<graph::NodeRef> back) {
+    for (size_t i = 0; i < objects.size(); ++i) {
+      Tensor& t = *as_tensor(objects[i]);
+      if (back[i] && t.node() == next[i].node()) t.move_to(std::move(back[i]));
+    }
+  }
+};
+
+/// The error where there is no memory for the step: then all is as it was.
+std::optional<Error> try_update(const py::list& batches, std::vector<Tensor>& gradients) {
   std::vector<Batch> all;
   for (py::handle b : batches) all.push_back(batch_of(py::cast<py::tuple>(b)));
   unlocked([&] {
     for (Batch& b : all) apply(b.update);
   });
   autograd::ModeGuard off(false);
-  std::vector<Tensor> changed;
+  Moved moved;
   for (const Batch& b : all)
     for (size_t i = 0; i < b.params.size(); ++i) {
-      move(b.params[i], b.update.params[i], changed);
+      moved.add(b.params[i], b.update.params[i]);
       for (size_t k = 0; k < b.states[i].size(); ++k)
-        move(b.states[i][k], b.update.states[i][k], changed);
+        moved.add(b.states[i][k], b.update.states[i][k]);
     }
+  gradients.clear();
+  for (Batch& b : all)
+    gradients.insert(gradients.end(), b.update.gradients.begin(), b.update.gradients.end());
   all.clear();
-  if (!recording) unlocked([&] { eval(changed); });
+  if (recording) return std::nullopt;
+  std::vector<graph::NodeRef> back;
+  std::optional<Error> error = unlocked([&] { return start(moved, back); });
+  if (error) moved.go_back(std::move(back));
+  return error;
+}
+
+void update(const py::list& batches) {
+  std::vector<Tensor> gradients;
+  if (!try_update(batches, gradients)) return;
+  // The gradients first, which may take their time and the memory that others leave; the step
+  // itself needs little then.
+  unlocked([&] { eval(gradients); });
+  if (auto error = try_update(batches, gradients)) throw Error(*error);
 }
 
 void forget_gradients(const py::list& params) {

@@ -44,6 +44,7 @@ Engine* Engine::create(const rt::AdapterInfo& adapter, const rt::DeviceOptions& 
   for (Engine* other : engine_list())
     own += other->adapter_.index == adapter.index && other->name_.find('#') != std::string::npos;
   e->name_ = "gpu:" + std::to_string(adapter.index) + (shared ? "" : "#" + std::to_string(own));
+  e->device().set_name(e->name_);
   engine_list().push_back(e);
   return e;
 }

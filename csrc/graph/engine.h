@@ -118,13 +118,19 @@ class Engine {
   /// Computes every root and `targets`. Work is recorded and submitted, not waited for. What fails
   /// holds its error from then on, and nothing else does; raises the error of a target, and
   /// DeviceLostError. Returns the first error, if there was one. [lock]
-  std::shared_ptr<Error> flush(const std::vector<Node*>& targets);
+  /// What there is no memory for, and what is made of it, is still to be computed: only when it is
+  /// asked for. `whole`: all or nothing; raises NotStarted where there is no memory for all.
+  std::shared_ptr<Error> flush(const std::vector<Node*>& targets, bool whole = false);
+  /// Computes `targets`, which are made of `before`, or where there is no memory for all, nothing:
+  /// then gives the error, and in `back`, for each target that can go back, what it was before.
+  std::shared_ptr<Error> flush_whole(const std::vector<Node*>& targets,
+                                     const std::vector<Node*>& before, std::vector<NodeRef>& back);
   /// A text that says which kernels computing `target` now takes, and what did not fuse. [lock]
   std::string explain(Node* target);
   /// Starts the copy of a node's value (dense, row-major, dtype's storage form) to the host. [lock]
   rt::ReadbackRef read(const NodeRef& n);
   /// A leaf with unspecified contents. [lock]
-  NodeRef empty(DType dtype, const Dims& shape);
+  NodeRef empty(DType dtype, const Dims& shape, const char* op = "empty");
 
   /// A leaf with the node's value, which is computed now but not waited for. [lock]
   NodeRef computed(const NodeRef& n);
@@ -197,7 +203,7 @@ class Engine {
   int64_t flush_limit() const;
   void flush_if_due();
   std::shared_ptr<Plan> plan_of(FlushGraph& g);
-  std::shared_ptr<Error> flush_once(FlushGraph& g);
+  std::shared_ptr<Error> flush_once(FlushGraph& g, bool whole);
   void start(const FlushGraph& g, int values);
   std::shared_ptr<Error> execute(FlushGraph& g, const Plan& plan);
   void run_step(FlushGraph& g, const Step& step);
@@ -209,7 +215,9 @@ class Engine {
   void give_back(const FlushGraph& g, const Program& p, const std::vector<NodeRef>& given,
                  const std::vector<bool>& taken);
   NodeRef result_of(Node& n);
-  std::shared_ptr<Error> fail(FlushGraph& g, const std::vector<int>& results, const Error& error);
+  void refuse(const std::vector<Node*>& results, const std::shared_ptr<Error>& error);
+  std::shared_ptr<Error> fail(FlushGraph& g, const std::vector<int>& results, const Error& error,
+                              bool again = true);
 
   std::atomic<rt::Device*> device_{nullptr};
   rt::AdapterInfo adapter_;
@@ -230,6 +238,7 @@ class Engine {
   Faults faults_;
   FlushGraph graph_;                   // of the flush that runs; kept for its memory
   std::vector<rt::BufferRef> values_;  // likewise
+  std::vector<Node*> refused_;         // pending nodes that this flush has no memory for
   std::vector<bool> written_;
   std::vector<uint32_t> params_;
   std::vector<rt::Window> windows_;

@@ -1,6 +1,7 @@
 // Engine: making nodes.
 #include <algorithm>
 
+#include "base/called.h"
 #include "base/settings.h"
 #include "graph/engine.h"
 
@@ -88,10 +89,11 @@ NodeRef Engine::leaf(DType dtype, const Dims& shape, rt::BufferRef buffer) {
   return n;
 }
 
-NodeRef Engine::empty(DType dtype, const Dims& shape) {
-  check_count("empty", shape);
+NodeRef Engine::empty(DType dtype, const Dims& shape, const char* op) {
+  check_count(op, shape);
   uint64_t bytes = static_cast<uint64_t>(numel(shape)) * static_cast<uint64_t>(info(dtype).size);
-  return leaf(dtype, shape, device().allocate(std::max<uint64_t>(bytes, 4)));
+  return leaf(dtype, shape,
+              naming(op, [&] { return device().allocate(std::max<uint64_t>(bytes, 4)); }));
 }
 
 NodeRef Engine::fill(DType dtype, const Dims& shape, uint64_t bits) {

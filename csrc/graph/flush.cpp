@@ -2,8 +2,10 @@
 // leaves.
 #include <algorithm>
 
+#include "base/called.h"
 #include "base/settings.h"
 #include "graph/engine.h"
+#include "graph/fusion.h"
 
 namespace wgt::graph {
 
@@ -13,12 +15,9 @@ Error with_origin(const FlushGraph& g, const std::vector<int>& results, const Er
   std::string where;
   for (int v : results)
     if (const auto& origin = g.node_of(v)->origin) where += " [made at " + *origin + "]";
-  Error out(error.kind, error.what() + where);
-  out.requested = error.requested;
-  out.available = error.available;
-  out.line = error.line;
-  out.column = error.column;
-  return out;
+  if (results.empty()) return error;
+  // What the runtime raises is told as that of the operation whose result it was for.
+  return named(error.with_text(error.what() + where), name_of(*g.node_of(results.front())));
 }
 }  // namespace
 
@@ -76,31 +75,58 @@ std::shared_ptr<Plan> Engine::plan_of(FlushGraph& g) {
   return plan;
 }
 
-std::shared_ptr<Error> Engine::flush(const std::vector<Node*>& targets) {
+std::shared_ptr<Error> Engine::flush(const std::vector<Node*>& targets, bool whole) {
   check_not_traced("a value is needed");
   collect();
   since_flush_ = own_flushes_ = 0;
   FlushGraph& g = graph_;
   // Its references must not outlive the flush, whatever ends it.
-  std::unique_ptr<FlushGraph, void (*)(FlushGraph*)> cleared(&g, [](FlushGraph* f) { f->clear(); });
-  std::shared_ptr<Error> first;
+  auto clear = [this](FlushGraph* f) {
+    for (Node* n : refused_)
+      if (n->pending) n->error.reset();
+    refused_.clear();
+    f->clear();
+  };
+  std::unique_ptr<FlushGraph, decltype(clear)> cleared(&g, clear);
+  std::vector<Node*> wanted = targets;
+  std::shared_ptr<Error> first, missing;
   for (;;) {  // again without what failed
     g.clear();
-    collect_graph(*this, g, targets);
+    collect_graph(*this, g, wanted);
     if (g.nodes.empty()) break;
-    std::shared_ptr<Error> error = flush_once(g);
+    std::shared_ptr<Error> error = flush_once(g, whole);
     if (!error) break;
     if (error->kind == ErrorKind::device_lost) throw Error(*error);
     if (!first) first = error;
+    std::erase_if(wanted, [&](Node* t) {
+      bool refused = t->pending && t->error;
+      if (refused && !missing) missing = t->error;
+      return refused;
+    });
   }
   gather_small();
   cleared.reset();
   collect();
-  for (Node* t : targets) settle(*t);
+  for (Node* t : wanted) settle(*t);
+  if (missing) throw Error(*missing);
   return first;
 }
 
-std::shared_ptr<Error> Engine::flush_once(FlushGraph& g) {
+std::shared_ptr<Error> Engine::flush_whole(const std::vector<Node*>& targets,
+                                           const std::vector<Node*>& before,
+                                           std::vector<NodeRef>& back) {
+  try {
+    flush(targets, true);
+    return nullptr;
+  } catch (const NotStarted& error) {
+    // A pending target keeps what it is made of.
+    for (size_t i = 0; i < targets.size(); ++i)
+      back.push_back(targets[i]->pending ? NodeRef(before[i]) : NodeRef());
+    return std::make_shared<Error>(error);
+  }
+}
+
+std::shared_ptr<Error> Engine::flush_once(FlushGraph& g, bool whole) {
   ++device().stats().flushes;
   std::shared_ptr<Plan> plan;
   try {
@@ -113,6 +139,14 @@ std::shared_ptr<Error> Engine::flush_once(FlushGraph& g) {
     for (size_t i = 0; i < g.nodes.size(); ++i)
       if (g.nodes[i].root) all.push_back(static_cast<int>(i));
     return fail(g, all, with_origin(g, all, error));
+  }
+  if (whole) {
+    try {
+      device().reserve(needs_of(g, *plan, device()));
+    } catch (const Error& error) {
+      if (error.kind != ErrorKind::out_of_memory) throw;
+      throw NotStarted(error);
+    }
   }
   return execute(g, *plan);
 }
@@ -129,9 +163,11 @@ std::shared_ptr<Error> Engine::execute(FlushGraph& g, const Plan& plan) {
     try {
       run_step(g, step);
     } catch (const Error& error) {
-      finish(g);
       const std::vector<int>& results = plan.results[static_cast<size_t>(step.group)];
-      return fail(g, results, with_origin(g, results, error));
+      bool begun = std::any_of(results.begin(), results.end(),
+                               [&](int v) { return written_[static_cast<size_t>(v)]; });
+      finish(g);
+      return fail(g, results, with_origin(g, results, error), !begun);
     }
   }
   finish(g);
@@ -219,12 +255,37 @@ void Engine::set_failed(Node& n, std::shared_ptr<Error> error) {
   release_inputs(n);
 }
 
+// There may be memory another time: nothing has been done yet, and nothing is lost.
+void Engine::refuse(const std::vector<Node*>& results, const std::shared_ptr<Error>& error) {
+  auto mark = [&](Node& n) {
+    n.error = error;
+    n.deferred = true;  // nobody tries again but who asks for it
+    refused_.push_back(&n);
+  };
+  for (Node* n : results)
+    if (n->pending) mark(*n);
+  for (Node* n = first_; n; n = n->next) {  // older ones first
+    if (n->error) continue;
+    for (int i = 0; i < n->arity; ++i)
+      if (n->inputs[i]->pending && n->inputs[i]->error) {
+        mark(*n);
+        break;
+      }
+  }
+}
+
 // The results hold the error from now on, and so does what was to be made of them.
 std::shared_ptr<Error> Engine::fail(FlushGraph& g, const std::vector<int>& results,
-                                    const Error& error) {
+                                    const Error& error, bool again) {
   auto shared = std::make_shared<Error>(error);
   if (error.kind == ErrorKind::device_lost) {
     while (first_) set_failed(*first_, shared);
+    return shared;
+  }
+  if (again && error.kind == ErrorKind::out_of_memory) {
+    std::vector<Node*> nodes;
+    for (int v : results) nodes.push_back(g.node_of(v));
+    refuse(nodes, shared);
     return shared;
   }
   for (int v : results) set_failed(*g.node_of(v), shared);
@@ -276,7 +337,7 @@ rt::ReadbackRef Engine::read(const NodeRef& wanted) {
     uint64_t start =
         static_cast<uint64_t>(n->layout.offset) * static_cast<uint64_t>(info(n->dtype).size);
     if (n->kind == NodeKind::leaf && is_contiguous(n->shape, n->layout.strides) && start % 4 == 0)
-      return device().read_begin(*n->buffer, start, n->bytes());
+      return naming("numpy", [&] { return device().read_begin(*n->buffer, start, n->bytes()); });
     n = map(OpId::copy, n->dtype, n->shape, &n, 1);
   }
   internal_error("a value that stays lazy");

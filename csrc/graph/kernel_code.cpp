@@ -340,8 +340,7 @@ bool LowerContext::windowed(int gi) const {
 
 double LowerContext::share(int gi) const {
   const Group& group = fusion.groups[static_cast<size_t>(gi)];
-  bool can_be_cut = group.anchor < 0 || g.node_of(group.anchor)->kind == NodeKind::matmul;
-  double seconds = can_be_cut ? seconds_of(g, group, device) : 0;
+  double seconds = can_be_cut(g, group) ? seconds_of(g, group, device) : 0;
   return seconds > most_seconds() ? most_seconds() / seconds : 1;
 }
 

@@ -32,8 +32,9 @@ class NormalizeLowering {
   }
 
   std::vector<Part> parts() const {
-    return parts_of(cut({{in_.sizes(0), 1}, {in_.sizes(1), 0}}, KernelCode::window_limit(c_.device),
-                        [&](const Part& p) { return std::max(in_.widest(p), out_.widest(p)); }));
+    return parts_of(cut(
+        {{in_.sizes(0), 1}, {in_.sizes(1), 0}}, KernelCode::window_limit(c_.device),
+        [&](const Part& p) { return std::max(in_.widest(p), out_.widest(p)); }, c_.share(gi_)));
   }
 
   void run(const Part& part, bool first) {

@@ -118,11 +118,12 @@ class ReduceLowering {
       return std::max(
           {whole.in.widest(p), whole.out.widest({written(p[0])}), staging * p[0].size()});
     };
-    Grid grid = cut(axes, limit, bytes);
+    double share = c_.share(gi_);
+    Grid grid = cut(axes, limit, bytes, share);
     if (grid[1].size() == 1) return grid;
     // Two words for each output and range; many outputs have one split in a range.
     staging = Accumulator::bytes(node_->reduce, type_) * static_cast<int64_t>(grid[1].size() + 1);
-    return cut(axes, limit, bytes);
+    return cut(axes, limit, bytes, share);
   }
 
   void first_stage(Kernel& kernel, const Shape& s, const Staging& staging) {

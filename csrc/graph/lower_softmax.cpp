@@ -25,8 +25,9 @@ void lower_rows(LowerContext& c, int gi, const Part& part, bool first, std::vect
   out.collapse({"o", "r"}, bounds);
 
   if (parts) {
-    *parts = parts_of(cut({{in.sizes(0), 1}, {in.sizes(1), 0}}, KernelCode::window_limit(c.device),
-                          [&](const Part& p) { return std::max(in.widest(p), out.widest(p)); }));
+    *parts = parts_of(cut(
+        {{in.sizes(0), 1}, {in.sizes(1), 0}}, KernelCode::window_limit(c.device),
+        [&](const Part& p) { return std::max(in.widest(p), out.widest(p)); }, c.share(gi)));
     return;
   }
   in.restrict_to(part);

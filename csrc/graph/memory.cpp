@@ -6,6 +6,7 @@ namespace wgt::graph {
 
 // From now on the engine's device.
 void Engine::adopt(std::unique_ptr<rt::Device> fresh) {
+  fresh->set_name(name_);
   fresh->set_reclaim([this] { collect(); });  // dead nodes keep buffers until then
   devices_.push_back(std::move(fresh));
   device_.store(devices_.back().get(), std::memory_order_release);

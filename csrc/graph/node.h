@@ -136,7 +136,7 @@ struct Node : RefCounted, Meaning {
   uint32_t readers = 0;              // pending nodes that read it [engine lock]
   rt::BufferRef buffer;              // leaf
   Engine* engine = nullptr;
-  std::shared_ptr<Error> error;         // failed
+  std::shared_ptr<Error> error;  // failed; or pending, while a flush runs that lacks memory for it
   std::shared_ptr<std::string> origin;  // debug: the Python line that made it
 
   // Position in the engine's list of pending nodes, or of small results.

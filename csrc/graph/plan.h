@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -99,16 +100,26 @@ struct Step {
 
 struct Plan {
   std::vector<Step> steps;
-  std::vector<bool> computed;             // per node: has a buffer at the end
-  int values = 0;                         // nodes, leaves and scratch
-  std::vector<std::vector<int>> results;  // per group: the nodes that it writes
-  std::vector<std::string> notes;         // why something did not fuse
+  std::vector<bool> computed;                          // per node: has a buffer at the end
+  int values = 0;                                      // nodes, leaves and scratch
+  std::vector<std::vector<int>> results;               // per group: the nodes that it writes
+  std::vector<std::string> notes;                      // why something did not fuse
+  std::optional<std::vector<rt::Device::Need>> needs;  // once somebody asked: see needs_of()
 };
+
+/// The buffers that running a plan takes at once, in addition to those that its leaves have.
+const std::vector<rt::Device::Need>& needs_of(const FlushGraph& g, Plan& plan,
+                                              const rt::Device& device);
 
 /// What one group's lowering raised, and the nodes that it would have written.
 struct PlanError : Error {
   PlanError(const Error& error, std::vector<int> nodes) : Error(error), results(std::move(nodes)) {}
   std::vector<int> results;
+};
+
+/// There is no memory for all of a flush, of which nothing was started.
+struct NotStarted : Error {
+  explicit NotStarted(const Error& error) : Error(error) {}
 };
 
 /// Decides kernels for a graph. Raises PlanError, such as UnsupportedError where a tensor is above

@@ -1,8 +1,10 @@
 // Recording programs, and running them: as a flush, but of nodes that stay for the next run.
 #include "graph/program.h"
 
+#include <algorithm>
 #include <unordered_map>
 
+#include "base/called.h"
 #include "graph/engine.h"
 
 namespace wgt::graph {
@@ -212,11 +214,13 @@ std::vector<NodeRef> Engine::run(Program& p, std::vector<NodeRef> given, std::ve
     ++device().stats().flushes;
     std::shared_ptr<Plan> plan = plan_of(g);
     start(g, plan->values);
+    bool overwrites = std::find(take.begin(), take.end(), true) != take.end();
     try {
+      if (overwrites) device().reserve(needs_of(g, *plan, device()));
       for (const Step& step : plan->steps) run_step(g, step);
-    } catch (const Error&) {
+    } catch (const Error& error) {
       give_back(g, p, given, take);
-      throw;
+      throw named(error, "jit");
     }
   } else {
     start(g, static_cast<int>(g.leaves.size()));

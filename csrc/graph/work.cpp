@@ -41,6 +41,13 @@ double seconds_of(const FlushGraph& g, const Group& group, const rt::Device& dev
   return seconds / speed(device);
 }
 
+bool can_be_cut(const FlushGraph& g, const Group& group) {
+  if (group.anchor < 0) return true;
+  NodeKind kind = g.node_of(group.anchor)->kind;
+  return kind == NodeKind::matmul || kind == NodeKind::reduce || kind == NodeKind::softmax ||
+         kind == NodeKind::normalize;
+}
+
 double most_seconds() {
   int set = settings().dispatch_ms;
   return set ? set * 1e-3 : std::numeric_limits<double>::infinity();

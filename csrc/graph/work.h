@@ -12,5 +12,8 @@ double seconds_of(const FlushGraph& g, const Group& group, const rt::Device& dev
 
 /// Seconds of estimated work that one dispatch, or one submission, may have: a setting.
 double most_seconds();
+/// Whether kernels of the group can be cut by their time. Sorts, scans, searches and sums at places
+/// that are data are several kernels of a pass over the data each, and stay as they are.
+bool can_be_cut(const FlushGraph& g, const Group& group);
 
 }  // namespace wgt::graph

@@ -109,7 +109,11 @@ std::string Signals::take_uncaptured() {
 
 void Core::raise_lost() const {
   if (fork_flag.load()) raise_forked();
-  raise(ErrorKind::device_lost, "device '" + adapter.name + "' is lost: " + signals->reason());
+  raise(ErrorKind::device_lost, "device " + title() + " is lost: " + signals->reason());
+}
+
+std::string Core::title() const {
+  return name.empty() ? "'" + adapter.name + "'" : name + " ('" + adapter.name + "')";
 }
 
 void Core::poison(const char* what) {

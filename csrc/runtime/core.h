@@ -46,7 +46,8 @@ struct Core {
   WGPUDevice device = nullptr;
   WGPUQueue queue = nullptr;
   AdapterInfo adapter;
-  int units = 0;  // compute_units(adapter)
+  std::string name;  // as Python has it: "gpu:0#1"; written before others know of the device
+  int units = 0;     // compute_units(adapter)
   DeviceOptions options;
   Limits limits;
   Features features;
@@ -65,6 +66,8 @@ struct Core {
       raise_lost();
   }
   [[noreturn]] void raise_lost() const;
+  /// As messages name it.
+  std::string title() const;
 
   /// Whether wgpu objects may still be released.
   bool touchable() const {

@@ -76,6 +76,9 @@ bool Device::lost() const {
 std::string Device::lost_reason() const {
   return impl_->core.signals->reason();
 }
+void Device::set_name(const std::string& name) {
+  impl_->core.name = name;
+}
 void Device::check() const {
   impl_->core.check();
 }
@@ -90,9 +93,33 @@ BufferRef Device::allocate(uint64_t bytes) {
   return ref;
 }
 
+uint64_t Device::size_class(uint64_t bytes) const {
+  return rt::size_class(bytes, impl_->core.limits.max_buffer);
+}
+
+// Those that are there already are held as well, for others might be made at their expense.
+void Device::reserve(const std::vector<Need>& needs) {
+  impl_->core.check();
+  impl_->collect();
+  if (std::all_of(needs.begin(), needs.end(),
+                  [&](const Need& n) { return impl_->pool.count_free(n.bytes) >= n.count; }))
+    return;
+  std::vector<BufferRef> held;
+  Stats& stats = impl_->core.stats;
+  uint64_t peak = stats.peak_bytes;
+  try {
+    for (const Need& n : needs)
+      for (size_t i = 0; i < n.count; ++i) held.push_back(allocate(n.bytes));
+  } catch (...) {
+    stats.peak_bytes = peak;
+    throw;
+  }
+  stats.peak_bytes = peak;
+}
+
 void Device::Impl::refuse(uint64_t bytes, const std::string& why) {
-  Error e(ErrorKind::out_of_memory, "[allocate] no " + std::to_string(bytes) + " bytes on '" +
-                                        core.adapter.name + "': " + why);
+  Error e(ErrorKind::out_of_memory,
+          "no " + std::to_string(bytes) + " bytes on " + core.title() + ": " + why);
   e.requested = bytes;
   e.available = pool.available();
   throw e;
@@ -102,7 +129,8 @@ void Device::Impl::refuse(uint64_t bytes, const std::string& why) {
 void Device::Impl::give_all_back() {
   if (reclaim) reclaim();
   take_dead();
-  wait_until(core, [&] { return stream.idle(); });
+  Interrupts asked;
+  wait_until(core, [&] { return stream.idle() || asked(); });
   pool.trim(0);
   uploads.empty();
   reads.collect();
@@ -113,7 +141,7 @@ void Device::Impl::give_all_back() {
 Block* Device::Impl::allocate(uint64_t bytes) {
   if (bytes > core.limits.max_buffer)
     refuse(bytes, "its largest buffer has " + std::to_string(core.limits.max_buffer) + " bytes");
-  uint64_t size = size_class(bytes, core.limits.max_buffer);
+  uint64_t size = rt::size_class(bytes, core.limits.max_buffer);
   if (Block* block = pool.take(size)) return block;
   if (!pool.make_room(size)) {
     if (reclaim) reclaim();
@@ -273,7 +301,7 @@ void Device::read_wait(Readback& readback, Lock& lock) {
   Impl& d = *impl_;
   d.core.check();
   if (readback.data || !readback.bytes) return;
-  if (readback.impl->chunk->state.load() == ReadChunk::recorded) submit();
+  if (readback.impl->chunk->state.load() == ReadChunk::recorded) d.submit_later(lock);
   wait_until(
       d.core, [&] { return !d.reads.pending(readback); }, &lock);
   if (d.reads.finish(readback)) return;
@@ -281,12 +309,26 @@ void Device::read_wait(Readback& readback, Lock& lock) {
   raise(ErrorKind::generic, "the work that this read belongs to was refused and dropped");
 }
 
+void Device::catch_up(Lock& lock) {
+  Stream& stream = impl_->stream;
+  wait_until(
+      impl_->core, [&] { return stream.has_room(); }, &lock);
+}
+
+// Drivers may keep a thread that submits waiting; who waits here for it can be interrupted.
+void Device::Impl::submit_later(Lock& lock) {
+  uint64_t number = core.submitted;
+  wait_until(
+      core, [&] { return stream.sent(number); }, &lock);
+  stream.submit();
+}
+
 void Device::submit() {
   impl_->stream.submit();
 }
 
 void Device::synchronize(Lock& lock) {
-  submit();
+  impl_->submit_later(lock);
   Core& core = impl_->core;
   uint64_t target = core.submitted;
   wait_until(

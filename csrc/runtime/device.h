@@ -87,11 +87,23 @@ class Device {
   bool software_kernels() const;  // whether to choose kernels that suit such an adapter
   bool use_immediates(uint32_t param_bytes) const;
   Stats& stats();  // [lock]
+  /// How errors call it; before others know of the device.
+  void set_name(const std::string& name);
 
   /// Storage for `bytes` (at least; rounded to a size class) with unspecified contents. [lock]
   /// Raises OutOfMemoryError (after dropping the pool, waiting and one retry), DeviceLostError,
   /// and OutOfMemoryError at once above limits().max_buffer.
   BufferRef allocate(uint64_t bytes);
+  /// Bytes of the buffer that allocate() gives.
+  uint64_t size_class(uint64_t bytes) const;
+  /// Buffers that are needed at once: `bytes` as size_class() gives them.
+  struct Need {
+    uint64_t bytes = 0;
+    size_t count = 0;
+  };
+  /// Sees to it that as many are free, in addition to what is in use. Raises OutOfMemoryError.
+  /// [lock]
+  void reserve(const std::vector<Need>& needs);
 
   /// The kernel of this description: cached by source and bindings. Compiles at the first dispatch.
   /// [lock]
@@ -136,6 +148,9 @@ class Device {
 
   /// Sends what is recorded. Does not wait. Raises DeviceLostError. [lock]
   void submit();
+  /// After an interrupt more may be in flight than usual: waits until that is done, giving the lock
+  /// up meanwhile. For the beginning of a call, as a further interrupt ends it.
+  void catch_up(Lock& lock);
   /// Submits, and waits until all submitted work is done. Gives `lock` up while waiting.
   void synchronize(Lock& lock);
 
@@ -185,8 +200,9 @@ class Device {
   friend struct Buffer;
 };
 
-/// A function that long waits call some twenty times a second, with no lock held; it may throw.
-void set_interrupt_check(void (*check)());
+/// Functions that long waits call some twenty times a second. `check` is called with no lock held,
+/// and may throw; `pending` under a device's lock: whether the user wants the program to stop.
+void set_interrupt_checks(void (*check)(), bool (*pending)());
 /// Takes the messages that wgpu logged since the last call: (level 1..5 = error..trace, text).
 std::vector<std::pair<int, std::string>> take_log();
 void set_log_level(int level);

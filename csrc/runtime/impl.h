@@ -33,6 +33,7 @@ struct Device::Impl {
   Block* allocate(uint64_t bytes);
   [[noreturn]] void refuse(uint64_t bytes, const std::string& why);
   void give_all_back();
+  void submit_later(Lock& lock);
   template <class F>
   auto with_retry(F&& f);
   void fill_with_poison(Block& block);

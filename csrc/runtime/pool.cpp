@@ -50,6 +50,12 @@ Block* Pool::take(uint64_t bytes) {
   return block;
 }
 
+size_t Pool::count_free(uint64_t bytes) const {
+  auto found = free_.find(bytes);
+  return found == free_.end() ? 0
+                              : static_cast<size_t>(found->second.end() - found->second.begin());
+}
+
 Block* Pool::create(uint64_t bytes, WgpuError& error) {
   WGPUBufferDescriptor desc{};
   desc.usage = WGPUBufferUsage_Storage | WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst;

@@ -36,6 +36,7 @@ class Pool {
       : core_(core), groups_(groups), owner_(owner) {}
   /// A free block of exactly this class, or nothing.
   Block* take(uint64_t bytes);
+  size_t count_free(uint64_t bytes) const;  // blocks of exactly this class
   /// A new one; nothing and the error where wgpu refuses.
   Block* create(uint64_t bytes, WgpuError& error);
   /// Takes back what nobody refers to.

@@ -48,6 +48,20 @@ void Sender::drain() {
   idle_.wait(l, [this] { return jobs_.empty() && !busy_; });
 }
 
+bool Sender::sent(uint64_t number) {
+  if (!thread_.joinable() || fork_flag.load(std::memory_order_relaxed)) return true;
+  std::lock_guard<std::mutex> l(mutex_);
+  return newest_sent_ >= number || (jobs_.empty() && !busy_);
+}
+
+void Sender::discard(const Job& job) {
+  core_.release("release of the encoder", [&job] {
+    if (job.pass) wgpuComputePassEncoderRelease(job.pass);
+    wgpuCommandEncoderRelease(job.encoder);
+  });
+  core_.signals->complete(job.number);
+}
+
 void Sender::close() {
   closed_ = true;
   if (!thread_.joinable()) return;
@@ -56,7 +70,13 @@ void Sender::close() {
     thread_.detach();
     return;
   }
+  std::deque<Job> left;
+  {
+    std::lock_guard<std::mutex> l(mutex_);
+    left.swap(jobs_);
+  }
   drain();
+  for (const Job& job : left) discard(job);
   {
     std::lock_guard<std::mutex> l(mutex_);
     stop_ = true;
@@ -93,20 +113,14 @@ void Sender::run() {
       core_.signals->complete(job.number);  // the device is lost; who waits finds out by check()
     }
     l.lock();
+    newest_sent_ = job.number;
     busy_ = false;
     if (jobs_.empty()) idle_.notify_all();
   }
 }
 
 void Sender::send(const Job& job) {
-  if (core_.lost()) {
-    core_.release("release of the encoder", [&job] {
-      if (job.pass) wgpuComputePassEncoderRelease(job.pass);
-      wgpuCommandEncoderRelease(job.encoder);
-    });
-    core_.signals->complete(job.number);
-    return;
-  }
+  if (core_.lost()) return discard(job);
   WGPUCommandBuffer buffer = nullptr;
   WgpuError error;
   {

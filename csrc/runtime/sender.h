@@ -31,7 +31,10 @@ class Sender {
   /// Waits until every job is sent. Needed before anything else is submitted or the device
   /// destroyed. [lock]
   void drain();
-  /// From now on nothing is accepted: for the end of the process. [lock]
+  /// Whether the jobs up to this number are sent.
+  bool sent(uint64_t number);
+  /// From now on nothing is accepted, and what was not sent yet is dropped: for the end of the
+  /// process. [lock]
   void close();
   bool open() const { return !closed_; }
   /// Raises what a job's commands were refused for.
@@ -39,6 +42,7 @@ class Sender {
 
  private:
   void run();
+  void discard(const Job& job);
   void send(const Job& job);
   void refuse(const Job& job, const std::string& why);
 
@@ -46,6 +50,7 @@ class Sender {
   std::mutex mutex_;  // of what follows; taken after the device lock, if both
   std::condition_variable wake_, idle_;
   std::deque<Job> jobs_;
+  uint64_t newest_sent_ = 0;
   bool busy_ = false, stop_ = false;
   std::string refused_;
   std::atomic<bool> has_refused_{false};

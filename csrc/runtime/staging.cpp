@@ -65,10 +65,12 @@ UploadRing::Chunk* UploadRing::acquire(uint64_t size) {
     if (Chunk* c = find()) return c;
   }
   if (total_bytes_ + size > kBudget) trim(0);
+  Interrupts asked;
   while (total_bytes_ + size > kBudget && !busy_.empty()) {
     Chunk* oldest = busy_.front();
-    wait_until(core_, [&] { return oldest->state.load() != Chunk::mapping; });
+    wait_until(core_, [&] { return oldest->state.load() != Chunk::mapping || asked(); });
     if (Chunk* c = find()) return c;
+    if (asked()) break;
     trim(0);
   }
   return create(size);

@@ -218,20 +218,24 @@ void Stream::hand_over() {
   limit_in_flight();
 }
 
-// By number, and by time: who waits here holds the device's lock.
+// By number, and by time: who waits here holds the device's lock. After Ctrl-C all that is left is
+// handed over at once.
 void Stream::limit_in_flight() {
   if (seconds_ >= kLong) in_flight_.push_back({core_.submitted, seconds_});
   seconds_ = 0;
+  if (has_room()) return;
+  Interrupts asked;
+  wait_until(core_, [&] { return has_room() || asked(); });
+}
+
+bool Stream::has_room() {
   int bound = settings().dispatch_ms;  // 0: none
   double most = bound ? kMostSubmissions * std::max(bound * 1e-3, kLong) : 1e300;
-  auto few = [&] {
-    uint64_t done = core_.signals->completed.load();
-    while (!in_flight_.empty() && in_flight_.front().number <= done) in_flight_.pop_front();
-    double seconds = 0;
-    for (const Submission& s : in_flight_) seconds += s.seconds;
-    return core_.submitted - done <= kMaxInFlight && (seconds <= most || in_flight_.size() < 2);
-  };
-  if (!few()) wait_until(core_, few);
+  uint64_t done = core_.signals->completed.load();
+  while (!in_flight_.empty() && in_flight_.front().number <= done) in_flight_.pop_front();
+  double seconds = 0;
+  for (const Submission& s : in_flight_) seconds += s.seconds;
+  return core_.submitted - done <= kMaxInFlight && (seconds <= most || in_flight_.size() < 2);
 }
 
 }  // namespace wgt::rt

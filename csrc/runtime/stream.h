@@ -64,6 +64,10 @@ class Stream {
   void check_refused() { sender_.raise_refused(); }
   /// Ends the sending thread and releases what is being recorded.
   void retire();
+  /// Whether what was submitted up to this number has reached the driver.
+  bool sent(uint64_t number) { return sender_.sent(number); }
+  /// Whether so little is in flight that more may be submitted.
+  bool has_room();
   bool idle() const { return core_.signals->completed.load() >= core_.submitted; }
 
  private:

@@ -37,15 +37,26 @@ void Waiter::poll() {
 
 namespace {
 std::atomic<void (*)()> interrupt_check{nullptr};
+std::atomic<bool (*)()> interrupt_pending{nullptr};
+constexpr std::chrono::milliseconds kBetweenChecks{50};
+}  // namespace
+
+void set_interrupt_checks(void (*check)(), bool (*pending)()) {
+  interrupt_check.store(check);
+  interrupt_pending.store(pending);
 }
 
-void set_interrupt_check(void (*check)()) {
-  interrupt_check.store(check);
+bool Interrupts::operator()() {
+  Clock::time_point now = Clock::now();
+  if (seen_ || now < next_) return seen_;
+  next_ = now + kBetweenChecks;
+  auto pending = interrupt_pending.load();
+  return seen_ = pending && pending();
 }
 
 void Waiter::check_interrupt() {
   Clock::time_point now = Clock::now();
-  if (now - last_check_ < std::chrono::milliseconds(50)) return;
+  if (now - last_check_ < kBetweenChecks) return;
   last_check_ = now;
   if (auto check = interrupt_check.load()) check();
 }

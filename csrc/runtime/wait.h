@@ -24,6 +24,19 @@ class Waiter {
   uint64_t events_;
 };
 
+/// Whether the user wants the program to stop, looked at now and then: for waits under a device's
+/// lock, which cannot be left by an exception. What they wait for must be possible without: then
+/// the call goes on to its end without waiting, and the interrupt is served when it returns.
+class Interrupts {
+ public:
+  bool operator()();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point next_ = Clock::time_point::min();
+  bool seen_ = false;
+};
+
 /// Polls until done() holds. Gives `lock` up during the pauses, where there is one.
 template <class Done>
 void wait_until(Core& core, Done&& done, Lock* lock = nullptr) {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/called.h"
 #include "tensor/tensor.h"
 
 namespace wgt {
@@ -41,16 +42,19 @@ Tensor from_host(graph::Engine& e, DType dtype, const Dims& shape, const Dims& s
                  const void* data) {
   int64_t item = info(dtype).size, bytes = numel(shape) * item;
   rt::Lock lock = e.lock();
+  e.device().catch_up(lock);
   e.collect();
   if (bytes == 0) return Tensor(e.fill(dtype, shape, 0));
-  graph::NodeRef n = e.empty(dtype, shape);
-  if (dense_bytes(shape, strides, item)) {
-    e.device().upload(*n->buffer, 0, data, static_cast<uint64_t>(bytes));
-  } else {
+  graph::NodeRef n = e.empty(dtype, shape, "asarray");
+  naming("asarray", [&] {
+    if (dense_bytes(shape, strides, item)) {
+      e.device().upload(*n->buffer, 0, data, static_cast<uint64_t>(bytes));
+      return;
+    }
     uint64_t padded = static_cast<uint64_t>((bytes + 3) / 4 * 4);
     auto* dst = static_cast<std::byte*>(e.device().upload_begin(*n->buffer, 0, padded));
     pack(dst, static_cast<const std::byte*>(data), shape, strides, 0, item, bytes);
-  }
+  });
   return Tensor(std::move(n));
 }
 

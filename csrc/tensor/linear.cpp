@@ -182,6 +182,7 @@ void eval(const std::vector<Tensor>& tensors) {
         e->settle(*u.node());
         targets.push_back(u.node().get());
       }
+    e->device().catch_up(lock);
     e->flush(targets);
     e->device().submit();
   }
@@ -190,6 +191,7 @@ void eval(const std::vector<Tensor>& tensors) {
 rt::ReadbackRef to_host(const Tensor& t) {
   rt::Lock lock = t.engine().lock();
   rt::Device& device = t.engine().device();
+  device.catch_up(lock);
   rt::ReadbackRef r = t.engine().read(t.node());
   auto faults = t.engine().faults().take(device);
   device.read_wait(*r, lock);

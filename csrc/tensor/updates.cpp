@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/called.h"
 #include "tensor/autograd.h"
 #include "tensor/gradient_values.h"
 
@@ -125,6 +126,33 @@ void apply(Update& u) {
     p = formula.next(*numbers, p, g, state).tensor();
     for (size_t k = 0; k < state.size(); ++k) u.states[i][k] = state[k].tensor();
   }
+}
+
+std::optional<Error> start(const Moves& moves, std::vector<graph::NodeRef>& back) {
+  std::vector<graph::Engine*> engines;
+  for (const Tensor& t : moves.next)
+    if (std::find(engines.begin(), engines.end(), &t.engine()) == engines.end())
+      engines.push_back(&t.engine());
+  back.assign(moves.next.size(), {});
+  for (graph::Engine* e : engines) {
+    std::vector<size_t> own;
+    for (size_t i = 0; i < moves.next.size(); ++i)
+      if (&moves.next[i].engine() == e) own.push_back(i);
+    rt::Lock lock = e->lock();
+    std::vector<graph::Node*> targets, before;
+    for (size_t i : own) {
+      e->settle(*moves.next[i].node());
+      targets.push_back(moves.next[i].node().get());
+      before.push_back(moves.before[i]);
+    }
+    std::vector<graph::NodeRef> kept;
+    if (auto error = e->flush_whole(targets, before, kept)) {
+      for (size_t k = 0; k < own.size(); ++k) back[own[k]] = std::move(kept[k]);
+      return named(*error, "step");
+    }
+    e->device().submit();
+  }
+  return std::nullopt;
 }
 
 }  // namespace wgt

@@ -99,16 +99,30 @@ class Optimizer(Named):
         """Updates every parameter that has a gradient, and starts that work without waiting.
 
         closure: computes the loss and its gradients anew; step() returns what it gives.
+        Raises OutOfMemoryError: then parameters and state are what they were before, and gradients
+        are still to be had.
         """
         loss = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
         _jit.guard(lambda: self._version)
-        batches = [batch for group in self.param_groups for batch in self._batches(group)]
-        if batches:
-            _core.update(batches)
+        counted: list[Tensor] = []
+        batches = [b for group in self.param_groups for b in self._batches(group, counted)]
+        try:
+            if batches:
+                _core.update(batches)
+        except _core.OutOfMemoryError:
+            self._uncount(counted)
+            raise
         return loss
+
+    def _uncount(self, params: list[Tensor]) -> None:
+        """A step of these parameters has not been."""
+        for p in params:
+            self.state[p]["step"] -= 1
+            if self.state[p]["step"] == 0:
+                del self.state[p]
 
     def _rule(self, group: Group) -> Rule:
         """How the group's parameters move.
@@ -117,8 +131,11 @@ class Optimizer(Named):
         """
         raise NotImplementedError(f"[{self._name}] has no _rule()")
 
-    def _batches(self, group: Group) -> list[Any]:
-        """What _core.update() takes for a group: parameters that take the same numbers together."""
+    def _batches(self, group: Group, counted: list[Tensor]) -> list[Any]:
+        """What _core.update() takes for a group: parameters that take the same numbers together.
+
+        Parameters whose step was counted are added to `counted`.
+        """
         rule = self._rule(group)
         maximize = _jit.guard(lambda: bool(group.get("maximize")))
         batches: dict[Any, tuple[list[State], list[Tensor], list[list[Tensor]]]] = {}
@@ -140,6 +157,7 @@ class Optimizer(Named):
             states, params, tensors = batches[key]
             states.append(state)
             state["step"] = step
+            counted.append(p)
             params.append(p)
             tensors.append([kept(state, name, p, value) for name, value in rule.state.items()])
         made = []
