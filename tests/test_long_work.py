@@ -94,6 +94,35 @@ def test_long_elementwise_kernels_are_cut(rng: np.random.Generator) -> None:
         assert 0 <= ones.min().item() <= ones.max().item() < 1
 
 
+def test_long_folds_are_cut(rng: np.random.Generator) -> None:
+    """Reductions and softmax of much work: the fold of the parts is that of the whole."""
+    a = rng.integers(-9, 9, (1200, 900)).astype(np.float32)
+    counts = {}
+    for ms in (0, 1):
+        with setting(dispatch_ms=ms):
+            x = wt.asarray(a)
+            for name, make, expected in (
+                ("rows", lambda x=x: (x * 2 + 1).sum(axis=1), (a * 2 + 1).sum(1)),
+                ("columns", lambda x=x: (x * x).max(axis=0), (a * a).max(0)),
+                ("all", lambda x=x: wt.abs(x).sum(), np.abs(a).sum()),
+                ("any", lambda x=x: (x > 7).any(axis=1), (a > 7).any(1)),
+                ("argmax", lambda x=x: x.argmax(axis=1), a.argmax(1)),
+                ("mean", lambda x=x: (x - 1).mean(axis=(0, 1)), (a - 1).mean(dtype=np.float64)),
+            ):
+                counts[name, ms] = dispatches(make)
+                np.testing.assert_allclose(make().numpy(), expected, rtol=1e-6)
+            p = wt.softmax(x * 0.1, axis=1)
+            counts["softmax", ms] = dispatches(lambda x=x: wt.softmax(x * 0.1, axis=1))
+            e = np.exp(a.astype(np.float64) * 0.1)
+            np.testing.assert_allclose(p.numpy(), e / e.sum(1, keepdims=True), rtol=1e-5)
+            n = wt.nn.functional.layer_norm(x, (900,))
+            z = (a - a.mean(1, keepdims=True)) / np.sqrt(a.var(1, keepdims=True) + 1e-5)
+            np.testing.assert_allclose(n.numpy(), z, rtol=1e-4, atol=1e-5)
+    if wt.default_device().type == "cpu":
+        names = {name for name, _ in counts}
+        assert {n for n in names if counts[n, 1] > counts[n, 0]} >= {"rows", "columns", "softmax"}
+
+
 def test_what_takes_a_second_by_default() -> None:
     """On one core of a CPU a product of this size does: each of its parts is a submission."""
     if wt.default_device().type != "cpu":

@@ -200,6 +200,51 @@ def test_many_distinct_kernels() -> None:
     distinct_kernels(200)
 
 
+@pytest.mark.short
+def test_dropped_kernels_leave_no_holes() -> None:
+    """Compilers on several threads leave holes in several arenas: pages in between go back."""
+    result = measure(
+        """
+import random
+from process_memory import allocated, resident
+wt.config.max_pipelines = wt.config.max_plans = 60
+wt.config.compile_threads = 4
+unary = [wt.abs, wt.sqrt, wt.exp, wt.negative, wt.square, wt.sign, wt.floor]
+x = tensor(7, 5)
+dices = [random.Random(i) for i in range(4)]
+def program(dice):
+    made = []
+    for _ in range(4):
+        y = x
+        for _ in range(dice.randrange(2, 16)):
+            y = dice.choice(unary)(y)
+        made.append(y.sum(axis=dice.randrange(2)) if dice.random() < 0.5 else y)
+    wt.eval(*made)
+rows = []
+while stat("pipelines") < 700:
+    turns = [threading.Thread(target=program, args=(d,)) for d in dices]
+    for t in turns: t.start()
+    for t in turns: t.join()
+    wt.synchronize()
+    gc.collect()
+    rows.append((stat("pipelines"), resident() - allocated(), allocated()))
+result["holes"] = [max(h for n, h, a in rows if low <= n < low + 250) for low in (100, 450)]
+result["allocated"] = [max(a for n, h, a in rows if low <= n < low + 250) for low in (100, 450)]
+wt.config.max_pipelines = wt.config.max_plans = 1
+wt.empty_cache()
+result |= counters()
+result["left"] = resident() - allocated()
+"""
+    )
+    early, late = result["holes"]
+    assert late - early < 24 << 20, result
+    early, late = result["allocated"]
+    assert late - early < 16 << 20, result
+    assert result["live_pipelines"] <= 1
+    assert result["live_plans"] <= 1
+    assert result["left"] < result["holes"][1], result
+
+
 def distinct_kernels(number: int) -> None:
     """Kernels that no other graph shares: `make soak` takes 5,000, with the usual bounds."""
     result = measure(

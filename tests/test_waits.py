@@ -155,6 +155,67 @@ print("fine")
     assert run_script(script, timeout=200) == "fine\n"
 
 
+@pytest.mark.parametrize("what", ["a loop", "one flush", "uploads", "reads"])
+def test_ctrl_c_while_work_is_handed_over(what: str) -> None:
+    """The call hands over what is left without waiting for it; results are right afterwards."""
+    script = (
+        HEAD
+        + """
+n = 512 if wt.default_device().type == "cpu" else 4096
+x = wt.full((n, n), 1 / n).eval()
+a = np.ones(4 << 20, "float32")
+y = x
+
+def loop():
+    global y
+    while True:
+        y = y @ x
+
+def one():
+    global y
+    while True:
+        for _ in range(300):
+            y = y @ x
+        y.eval()
+
+def uploads():
+    while True:
+        wt.asarray(a) * 2
+
+def reads():
+    while True:
+        (y @ x).numpy()
+
+(x @ x).numpy()
+waits = {
+    "a loop": [loop],
+    "one flush": [one],
+    "uploads": [loop, uploads],  # behind work that is left
+    "reads": [loop, reads],
+}[sys.argv[1]]
+if sys.argv[1] == "one flush":
+    wt.config.flush_nodes = 10_000
+for wait in waits:
+    asked = []
+    def ask():
+        asked.append(time.perf_counter())
+        _thread.interrupt_main()
+    threading.Timer(1, ask).start()
+    try:
+        wait()
+    except KeyboardInterrupt:
+        pass
+    seconds = time.perf_counter() - asked[0]
+    assert seconds < 4, (wait, seconds)
+if wt.default_device().type != "cpu":
+    assert abs(y[-1, -1].item() * n - 1) < 1e-4
+assert (wt.ones((3, 3)) + 1).sum().item() == 18
+print("fine")
+"""
+    )
+    assert run_script(script, what, timeout=300) == "fine\n"
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux's Vulkan loader")
 def test_a_process_ends_though_its_gpu_hangs() -> None:
     if wt.default_device().backend != "vulkan":
