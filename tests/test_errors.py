@@ -356,7 +356,7 @@ def test_above_the_largest_buffer() -> None:
     size = str(n * 4)
     big = wt.zeros((n,)) + 1  # no work yet
     Raised(wt.OutOfMemoryError, size).by(lambda: big.eval())
-    for call in (lambda: big.numpy(), lambda: (big * 2).eval(), lambda: big.sum().item()):
+    for call in (lambda: big.numpy(), lambda: (big * 2).eval()):
         with pytest.raises(wt.OutOfMemoryError, match=size):
             call()
     with pytest.raises(wt.OutOfMemoryError, match=size):
