@@ -28,7 +28,7 @@ from wgtensor import nn, optim
 MINUTES = float(os.environ.get("WGTENSOR_SOAK_MINUTES", "60"))
 WARM = 0.25  # share of the time after which all caches are full
 # By how much the largest value after that may be above the largest before. Kernels differ in size:
-# a hundred of a software driver's are some 130 MiB, now and then 10 more or less.
+# a hundred of a software driver's are some 70 MiB, now and then 10 more or less.
 GROWTH = {"RSS": 48 << 20, "allocated": 24 << 20, "objects": 1000, "live_bytes": 1 << 20}
 MOST_PIPELINES, MOST_PLANS = 100, 200  # the whole hour would not fill larger caches
 HEAD = (
