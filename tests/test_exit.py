@@ -59,6 +59,14 @@ class Holder:
     def __del__(self): self.t.eval()
 holder = Holder()
 """,
+    "a destructor that reads": """
+class Reader:
+    def __init__(self): self.t = x * 2
+    def __del__(self):
+        read = self.t[:2].tolist(), float(self.t.sum()), self.t.numpy().shape, self.t[3].item()
+        os.write(1, b"fine" if read == ([0, 2], 999000, (1000,), 6) else b"wrong")
+reader = Reader()
+""",
     "several devices": """
 devices = [wt.Device() for _ in range(3)]
 tensors = [wt.ones(10, device=d) + i for i, d in enumerate(devices)]
@@ -130,6 +138,8 @@ def test_the_process_ends_with(ending: str) -> None:
     assert out.split()[0] == "end"
     if ending == "views read at exit":
         assert out.split() == ["end", "True"]
+    if ending == "a destructor that reads":
+        assert out.split() == ["end", "fine"]
 
 
 @pytest.mark.parametrize(

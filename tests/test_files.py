@@ -194,3 +194,14 @@ def test_the_package_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for call in (lambda f: wt.save(f, {"a": wt.ones(1)}), wt.load):
         with pytest.raises(wt.UnsupportedError, match=r"pip install 'wgtensor\[io\]'"):
             call(tmp_path / "x.safetensors")
+
+
+def test_names_that_files_keep_for_themselves(tmp_path: Path) -> None:
+    both = {"a.npy": wt.ones(1), "a": wt.ones(2) * 3}
+    wt.save(tmp_path / "x.npz", both)
+    back = wt.load(tmp_path / "x.npz")
+    assert {name: t.tolist() for name, t in back.items()} == {"a.npy": [1], "a": [3, 3]}
+    for name in ("wgtensor.structure", "__metadata__", "n" * 70_000):
+        with pytest.raises(ValueError, match=r"^\[save\] no tensor in a .npz file can be called"):
+            wt.save(tmp_path / "x.npz", {name: wt.ones(1)})
+    assert set(wt.load(tmp_path / "x.npz")) == set(both)

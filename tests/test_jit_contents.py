@@ -283,3 +283,16 @@ def test_the_default_device() -> None:
         assert run().device == home
     assert run().device == own
     assert run.runs == 2
+
+
+class Constants:
+    scale = 1.0
+
+
+def test_a_class_that_is_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Counted(lambda x: x * Constants.scale)
+    assert run(wt.ones(2)).tolist() == [1, 1]
+    monkeypatch.setattr(Constants, "scale", 5.0)
+    assert run(wt.ones(2)).tolist() == [5, 5]
+    assert run(wt.ones(2)).tolist() == [5, 5]
+    assert run.runs == 2

@@ -238,3 +238,13 @@ def test_containers() -> None:
     assert [x.shape for x in p] == [(2,), (3,), (1,)]
     assert len(list(p.parameters())) == 3
     assert p[-1].shape == (1,)
+
+
+def test_attributes_can_be_deleted() -> None:
+    net = nn.Linear(2, 3)
+    net.note = 3
+    net.forward = lambda x: x  # type: ignore[method-assign]
+    del net.note, net.forward
+    assert net(wt.ones((1, 2))).shape == (1, 3)
+    with pytest.raises(AttributeError, match="note"):
+        del net.note

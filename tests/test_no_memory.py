@@ -204,3 +204,38 @@ def test_a_step_whose_allocations_fail() -> None:
         pytest.skip("not on Vulkan")
     with Injector() as injector:
         assert run_script(INJECTED, 4, env=injector.env(), timeout=200) == "fine\n"
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Lion", "AdamW"])
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_step_under_any_limit_is_done_or_not(kind: str, steps: int) -> None:
+    x = wt.random.normal((8, 300))
+    refused = 0
+    for extra in (1000, 100_000, 600_000, 1_000_000, 1_500_000, 2_000_000):
+        net = nn.Sequential(nn.Linear(300, 400), nn.ReLU(), nn.Linear(400, 200))
+        optimizer = getattr(optim, kind)(net.parameters(), lr=0.1)
+
+        def back(net: nn.Module = net, optimizer: optim.Optimizer = optimizer) -> None:
+            optimizer.zero_grad()
+            net(x).square().mean().backward()
+
+        for _ in range(steps):
+            back()
+            optimizer.step()
+        wt.synchronize()
+        wt.empty_cache()
+        before = [p.numpy() for p in net.parameters()]
+        wt.set_memory_limit(wt.memory_stats()["live"] + extra)
+        done = True
+        try:
+            back()
+            optimizer.step()
+        except wt.OutOfMemoryError:
+            done = False
+            refused += 1
+        finally:
+            wt.set_memory_limit(None)
+        after = [p.numpy() for p in net.parameters()]
+        moved = [bool((a != b).any()) for a, b in zip(before, after, strict=True)]
+        assert moved == [done] * len(moved), extra
+    assert refused

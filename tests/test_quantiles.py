@@ -145,3 +145,12 @@ def test_partitions(rng: np.random.Generator) -> None:
     for function in (wt.partition, wt.argpartition):
         with pytest.raises(ValueError, match="kth"):
             function(a, 60)
+
+
+def test_quantiles_without_nan_weigh_in_float64(rng: np.random.Generator) -> None:
+    if not device_has("float64"):
+        pytest.skip("no float64")
+    a = rng.standard_normal((3, 7))
+    a[1, 2] = np.nan
+    got = wt.nanquantile(wt.asarray(a), [0.3, 0.77], axis=1).numpy()
+    np.testing.assert_allclose(got, np.nanquantile(a, [0.3, 0.77], axis=1), rtol=1e-14)

@@ -1,3 +1,5 @@
+#include <pybind11/numpy.h>
+
 #include <chrono>
 #include <thread>
 
@@ -118,6 +120,10 @@ PYBIND11_MODULE(_core, m) {
       },
       py::arg("dtypes"), py::arg("as_operand"), py::arg("as_values"));
   init_arguments(m);
+  // What reads and operands look up in NumPy when they first need it: destructors may be the first,
+  // at the end of the process, where nothing can be imported any more.
+  py::detail::npy_api::get();
+  to_scalar(py::none());
 }
 
 }  // namespace wgt::bind

@@ -118,10 +118,13 @@ std::shared_ptr<Error> Engine::flush_whole(const std::vector<Node*>& targets,
   try {
     flush(targets, true);
     return nullptr;
-  } catch (const NotStarted& error) {
-    // A pending target keeps what it is made of.
-    for (size_t i = 0; i < targets.size(); ++i)
-      back.push_back(targets[i]->pending ? NodeRef(before[i]) : NodeRef());
+  } catch (const Error& error) {
+    // Others may take the memory that was found, and a driver may refuse what its plan told.
+    if (error.kind != ErrorKind::out_of_memory) throw;
+    // Where some have moved, all have: the rest is computed when it is asked for.
+    if (std::any_of(targets.begin(), targets.end(), [](const Node* t) { return !t->pending; }))
+      return nullptr;
+    for (Node* node : before) back.emplace_back(node);
     return std::make_shared<Error>(error);
   }
 }

@@ -20,6 +20,7 @@ __all__ = ["load", "save"]
 
 Array = np.ndarray[Any, Any]
 _STRUCTURE = "wgtensor.structure"  # the name of what says how tensors are nested
+_LONGEST = 60_000  # bytes of a name; a zip file takes 65,535
 _SUFFIXES = (".safetensors", ".npz", ".npy")
 
 
@@ -60,8 +61,9 @@ def save(file: str | os.PathLike[str], tensors: Any, /) -> None:
 
     Dicts may be nested, and hold lists, tuples, numbers and texts: the state of an optimizer, too.
     An older file of the name stays whole until the new one is. .safetensors takes the package
-    safetensors (`pip install wgtensor[io]`). Raises TypeError, DTypeError for bfloat16 in NumPy's
-    files, UnsupportedError without the package, OSError.
+    safetensors (`pip install wgtensor[io]`). Raises TypeError, ValueError for names that files keep
+    for themselves, DTypeError for bfloat16 in NumPy's files, UnsupportedError without the package,
+    OSError.
     """
     path, suffix = _path("save", file)
     if suffix == ".npy":
@@ -76,6 +78,9 @@ def save(file: str | os.PathLike[str], tensors: Any, /) -> None:
             f"{type(tensors).__name__}"
         )
     named, structure = pack(tensors)
+    for name in named:
+        if name in (_STRUCTURE, "__metadata__") or len(name.encode()) > _LONGEST:
+            raise ValueError(f"[save] no tensor in a {suffix} file can be called {name[:40]!r}")
     arrays = {name: _host(name, value, suffix) for name, value in named.items()}
     if suffix == ".npz":
         if structure is not None:
@@ -146,7 +151,8 @@ def _read_npy(path: Path) -> Array:
 def _read_npz(path: Path) -> dict[str, Array]:
     try:
         with np.load(path, allow_pickle=False) as z:
-            return {name: z[name] for name in z.files}
+            # By the members' own names: NumPy takes "a.npy" for the member of "a".
+            return {name.removesuffix(".npy"): z[name] for name in z.zip.namelist()}
     except (ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError) as error:
         raise ValueError(f"[load] {path} is no .npz file of numbers: {error}") from None
 

@@ -188,10 +188,23 @@ class Watch:
                 for held, n in found
                 if _is_users(m := held[n]) and all(m is not k for k in modules)
             ]
+        for name in reads:
+            kind = function.__globals__.get(name)
+            if isinstance(kind, type) and not _is_ours(kind.__module__):
+                self._add_attributes(kind, attributes, place)
         for holder, name in variables:
             value = Place(holder, name, None, None).now()
             made = self._add(holder, name, value, place, depth)
             made.always = name not in binds or isinstance(value, Tensor)
+
+    def _add_attributes(self, kind: type, names: frozenset[str], place: Place | None) -> None:
+        """Plain attributes of a class that is itself a variable: constants, as of settings."""
+        for name in names:
+            value = getattr(kind, name, None)
+            if value is not None and isinstance(value, _SIMPLE):
+                made = Place(kind, name, value, place)
+                made.always = True
+                self._found.append(made)
 
     def _walk_class(self, kind: type, held: dict[str, Any], place: Place | None) -> None:
         """Plain attributes of an object's class that it has none of its own of."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from wgtensor import _core
 from wgtensor._arrays import ArrayLike, as_tensor, asarray
 from wgtensor._core import Tensor
-from wgtensor._dtypes import get_default_dtype
+from wgtensor._dtypes import float64, get_default_dtype
 from wgtensor._functions import full as full_
 from wgtensor._generated import isnan
 from wgtensor._manipulation import axes_of, moveaxis, stack, where
@@ -142,7 +142,8 @@ def _of_numbers(op: str, rows: Tensor, q: Numbers, method: str) -> list[Tensor]:
         low, high, weight = _places(method, counts, fraction)
         at = [asarray(p.astype(np.int32)[..., None], device=rows.device) for p in (low, high)]
         a, b = (_core.take_along_axis(rows, i, -1, "trusted", op)[..., 0] for i in at)
-        between = asarray(weight.astype(np.float32), device=rows.device)._astype(rows.dtype)
+        exact = np.float64 if rows.dtype == float64 else np.float32
+        between = asarray(weight.astype(exact), device=rows.device)._astype(rows.dtype)
         parts.append(_between(a, b, between))
     return parts
 

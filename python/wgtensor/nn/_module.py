@@ -111,9 +111,8 @@ class Module(Named):
             )
 
     def _forget(self, name: str) -> bool:
-        self.__dict__.pop(name, None)
         self._transient.discard(name)
-        held = (self._parameters, self._buffers, self._modules)
+        held = (self.__dict__, self._parameters, self._buffers, self._modules)
         found = [d for d in held if name in d]
         for d in found:
             del d[name]
