@@ -62,6 +62,18 @@ def test_without_a_command_it_says_which_there_are() -> None:
     assert "info" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "env"),
+    [(("--device", "voodoo"), {}), ((), {"WGTENSOR_AUTOTUNE": "voodoo"})],
+)
+def test_tuning_says_what_it_cannot(arguments: tuple[str, ...], env: dict[str, str]) -> None:
+    done = run("autotune", *arguments, **env)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("wgtensor autotune: ")
+    assert "'voodoo'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_selector_that_names_nothing_is_told() -> None:
     done = run("info", WGTENSOR_DEVICE="voodoo")
     assert done.returncode == 2

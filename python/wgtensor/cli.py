@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import platform
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -105,7 +106,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.command == "autotune":
         from wgtensor import _tune_command
 
-        return (
-            _tune_command.clear() if arguments.clear else _tune_command.autotune(arguments.device)
-        )
+        try:
+            if arguments.clear:
+                return _tune_command.clear()
+            return _tune_command.autotune(arguments.device)
+        except (wt.WgtensorError, ValueError) as error:  # a selector, a setting
+            print(f"wgtensor autotune: {error}", file=sys.stderr)
+            return 2
     return info()
