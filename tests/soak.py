@@ -140,7 +140,8 @@ def test_training(recorded: bool) -> None:
             marks.append((resident(), stats["pipelines"], stats["plans"], stats["live_bytes"]))
     (before, *counts), (after, *later) = marks
     say(f"recorded: {recorded}, growth {(after - before) >> 10} KiB, {counts}, {loss.item():.3f}")
-    assert counts == later
+    assert counts[:2] == later[:2]
+    assert later[2] <= counts[2]  # what tests before this one left may go
     assert after - before < 2 << 20
 
 
