@@ -206,7 +206,7 @@ for wait in waits:
     except KeyboardInterrupt:
         pass
     seconds = time.perf_counter() - asked[0]
-    assert seconds < 4, (wait, seconds)
+    assert seconds < 12, (wait, seconds)
 if wt.default_device().type != "cpu":
     assert abs(y[-1, -1].item() * n - 1) < 1e-4
 assert (wt.ones((3, 3)) + 1).sum().item() == 18
