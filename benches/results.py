@@ -79,14 +79,19 @@ def core_table(data: Record) -> str:
     return out
 
 
+def by_name(data: Record) -> dict[str, dict[str, Record]]:
+    """What each library measured of a row."""
+    rows: dict[str, dict[str, Record]] = {}
+    for r in data["rows"]:
+        rows.setdefault(r["name"], {})[r["library"]] = r
+    return rows
+
+
 def peers_table(data: Record) -> str:
     peers = [name for name in data["devices"] if name != "wgtensor"]
     out = "| row | wgtensor | | of limit |" + "".join(f" {p} | ratio |" for p in peers)
     out += " CPU µs |\n|---|---:|---|---:|" + "---:|---:|" * len(peers) + "---|\n"
-    by_row: dict[str, dict[str, Record]] = {}
-    for r in data["rows"]:
-        by_row.setdefault(r["name"], {})[r["library"]] = r
-    for name, records in by_row.items():
+    for name, records in by_name(data).items():
         ours = records["wgtensor"]
         if "error" in ours:
             out += f"| {name} | failed: {ours['error']} |\n"
@@ -110,10 +115,7 @@ def libraries_table(data: Record) -> str:
     names = list(dict.fromkeys(r["library"] for r in data["rows"]))
     out = "| row | |" + "".join(f" {n} |" for n in names)
     out += "\n|---|---|" + "---:|" * len(names) + "\n"
-    by_row: dict[str, dict[str, Record]] = {}
-    for r in data["rows"]:
-        by_row.setdefault(r["name"], {})[r["library"]] = r
-    for name, records in by_row.items():
+    for name, records in by_name(data).items():
         out += f"| {name} | {unit(next(iter(records.values())))} |"
         out += "".join(f" {short(records[n]['value']) if n in records else ''} |" for n in names)
         out += "\n"

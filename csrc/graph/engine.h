@@ -119,7 +119,7 @@ class Engine {
   /// holds its error from then on, and nothing else does; raises the error of a target, and
   /// DeviceLostError. Returns the first error, if there was one. [lock]
   /// What there is no memory for, and what is made of it, is still to be computed: only when it is
-  /// asked for. `whole`: all or nothing; raises NotStarted where there is no memory for all.
+  /// asked for. `whole`: starts nothing and raises where there is no memory for all.
   std::shared_ptr<Error> flush(const std::vector<Node*>& targets, bool whole = false);
   /// Computes `targets`, which are made of `before`, or where there is no memory for all, nothing:
   /// then gives the error, and in `back`, for each target that can go back, what it was before.

@@ -143,14 +143,7 @@ std::shared_ptr<Error> Engine::flush_once(FlushGraph& g, bool whole) {
       if (g.nodes[i].root) all.push_back(static_cast<int>(i));
     return fail(g, all, with_origin(g, all, error));
   }
-  if (whole) {
-    try {
-      device().reserve(needs_of(g, *plan, device()));
-    } catch (const Error& error) {
-      if (error.kind != ErrorKind::out_of_memory) throw;
-      throw NotStarted(error);
-    }
-  }
+  if (whole) device().reserve(needs_of(g, *plan, device()));
   return execute(g, *plan);
 }
 

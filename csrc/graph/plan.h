@@ -117,11 +117,6 @@ struct PlanError : Error {
   std::vector<int> results;
 };
 
-/// There is no memory for all of a flush, of which nothing was started.
-struct NotStarted : Error {
-  explicit NotStarted(const Error& error) : Error(error) {}
-};
-
 /// Decides kernels for a graph. Raises PlanError, such as UnsupportedError where a tensor is above
 /// the adapter's limits.
 std::shared_ptr<Plan> make_plan(const FlushGraph& g, rt::Device& device, Tuning tuning = {});

@@ -158,8 +158,11 @@ def as_values(op: str, obj: Any, target: Tensor) -> Tensor:
     return _core.from_array(a, to_dtype(a.dtype), target.device, op)
 
 
-def into(op: str, out: Tensor, result: Tensor) -> Tensor:
-    """Moves a result into the handle of `out`. Raises a typed error where it does not fit."""
+def into(op: str, out: Tensor | None, result: Tensor) -> Tensor:
+    """Moves a result into the handle of `out`, if there is one, and gives it. Raises a typed error
+    where it does not fit."""
+    if out is None:
+        return result
     if not isinstance(out, Tensor):
         raise TypeError(f"[{op}] out must be a Tensor, not {type(out).__name__}")
     if out.shape != result.shape:

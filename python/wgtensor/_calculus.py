@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from wgtensor import _reductions as r
-from wgtensor._arrays import ArrayLike, as_tensor, host_data, into
+from wgtensor._arrays import ArrayLike, as_tensor, host_data
 from wgtensor._core import DTypeError, ShapeError, Tensor
 from wgtensor._dtypes import result_type
 from wgtensor._functions import matmul, zeros
 from wgtensor._generated import isnan, not_equal
 from wgtensor._generated import where as _select
 from wgtensor._indexing import take
-from wgtensor._manipulation import as_int, as_tensors, axes_of, axis_of, concat
+from wgtensor._manipulation import along, as_int, as_tensors, axes_of, axis_of, concat
 from wgtensor._naming import public
 from wgtensor._searching import searchsorted
 from wgtensor._sorting import argsort
@@ -38,21 +38,7 @@ __all__ = [
 ]
 
 
-def _at(ndim: int, axis: int, item: Any) -> tuple[Any, ...]:
-    """A key that indexes one axis."""
-    return (*(slice(None),) * axis, item, *(slice(None),) * (ndim - axis - 1))
-
-
 # ---- scans and differences ----------------------------------------------------------------------
-
-
-def _flat_scan(
-    op: str, x: ArrayLike, axis: int | None, dtype: Any, out: Tensor | None, scan: Any
-) -> Tensor:
-    t = as_tensor(op, x)
-    t, axis = (t.reshape(-1), 0) if axis is None else (t, axis)
-    made: Tensor = scan(t, axis=axis, dtype=dtype)
-    return made if out is None else into(op, out, made)
 
 
 @public
@@ -60,7 +46,7 @@ def cumsum(
     x: ArrayLike, /, axis: int | None = None, dtype: Any = None, out: Tensor | None = None
 ) -> Tensor:
     """`cumulative_sum` along an axis; of all elements in row-major order without one."""
-    return _flat_scan("cumsum", x, axis, dtype, out, r.cumulative_sum)
+    return r.flat_scan("cumsum", x, axis, dtype, out, r.cumulative_sum)
 
 
 @public
@@ -68,7 +54,7 @@ def cumprod(
     x: ArrayLike, /, axis: int | None = None, dtype: Any = None, out: Tensor | None = None
 ) -> Tensor:
     """`cumulative_prod` along an axis; of all elements in row-major order without one."""
-    return _flat_scan("cumprod", x, axis, dtype, out, r.cumulative_prod)
+    return r.flat_scan("cumprod", x, axis, dtype, out, r.cumulative_prod)
 
 
 @public
@@ -103,7 +89,7 @@ def diff(
     if prepend is not None or append is not None:
         t = concat([*ends[0], t, *ends[1]], axis=a)
     for _ in range(times):
-        high, low = (t[_at(t.ndim, a, s)] for s in (slice(1, None), slice(None, -1)))
+        high, low = (t[along(a, s)] for s in (slice(1, None), slice(None, -1)))
         t = not_equal(high, low) if t.dtype.kind == "b" else high - low
     return t
 
@@ -137,7 +123,7 @@ def trapezoid(
             step = diff(places).reshape((-1,) + (1,) * (t.ndim - 1 - a))
         else:
             step = diff(places, axis=axis)
-    high, low = (t[_at(t.ndim, a, s)] for s in (slice(1, None), slice(None, -1)))
+    high, low = (t[along(a, s)] for s in (slice(1, None), slice(None, -1)))
     return r.sum(step * (high + low) / 2, axis=a)
 
 
@@ -161,10 +147,10 @@ def unwrap(
     if not whole or period % 2 == 0:
         rest = _select((rest == low) & (step > 0), half, rest)
     jump = _select(abs(step) < (half if discont is None else discont), 0, rest - step)
-    first = t[_at(t.ndim, a, slice(None, 1))]
+    first = t[along(a, slice(None, 1))]
     if t.shape[a] < 2:
         return t
-    moved = t[_at(t.ndim, a, slice(1, None))] + r.cumulative_sum(jump, axis=a)._astype(t.dtype)
+    moved = t[along(a, slice(1, None))] + r.cumulative_sum(jump, axis=a)._astype(t.dtype)
     return concat([first, moved], axis=a)
 
 
@@ -202,7 +188,7 @@ def _slope(t: Tensor, axis: int, step: Any, order: int) -> Tensor:
         )
 
     def part(i: int, j: int) -> Tensor:
-        return t[_at(t.ndim, axis, slice(i, j if j else None))]
+        return t[along(axis, slice(i, j if j else None))]
 
     h = as_floats("gradient", step, t.device)._astype(t.dtype)
     if h.ndim == 0:

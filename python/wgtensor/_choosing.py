@@ -14,7 +14,7 @@ from wgtensor._dtypes import int32
 from wgtensor._functions import arange, astype, broadcast_shapes, broadcast_to, full
 from wgtensor._generated import where as _select
 from wgtensor._indexing import index_operand
-from wgtensor._manipulation import as_int, as_tensors, axis_of, broadcast_arrays, stack
+from wgtensor._manipulation import along, as_int, as_tensors, axis_of, broadcast_arrays, stack
 from wgtensor._naming import public
 from wgtensor._reductions import cumulative_sum
 
@@ -73,8 +73,7 @@ def compress(condition: ArrayLike, x: ArrayLike, /, axis: int | None = None) -> 
         raise IndexError(
             f"[compress] a condition of {c.size} elements for axis {a} with size {t.shape[a]}"
         )
-    before = (slice(None),) * a
-    return t[(*before, slice(c.size))][(*before, c)]
+    return t[along(a, slice(c.size))][along(a, c)]
 
 
 @public

@@ -50,7 +50,7 @@ def einsum(*operands: Any, out: Tensor | None = None, optimize: Any = True) -> T
     terms = [_without_repeats(t, names) for t, names in zip(tensors, labels, strict=True)]
     made = _evaluate(_without_ones(terms, text), output)
     made = made if dtype == made.dtype else astype(made, dtype)
-    return made if out is None else into("einsum", out, made)
+    return into("einsum", out, made)
 
 
 # ---- notation -----------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ _POWERS = {"float32": (38, 45), "float64": (308, 324)}
 
 
 def _result(op: str, result: Tensor, out: Tensor | None) -> Tensor:
-    return result if out is None else into(op, out, result)
+    return into(op, out, result)
 
 
 def _unpacked(dtype: DType) -> DType:

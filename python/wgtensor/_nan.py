@@ -62,12 +62,12 @@ def nanprod(
 
 def _extremum(op: str, x: ArrayLike, axis: Axis, keepdims: bool) -> Tensor:
     t, missing = _operand(op, x)
-    least = op == "nanmax"
-    fold = r.max if least else r.min
+    greatest = op == "nanmax"
+    fold = r.max if greatest else r.min
     if missing is None:
         return fold(t, axis=axis, keepdims=keepdims)
     found = fold(
-        _select(missing, builtins.float("-inf" if least else "inf"), t),
+        _select(missing, builtins.float("-inf" if greatest else "inf"), t),
         axis=axis,
         keepdims=keepdims,
     )

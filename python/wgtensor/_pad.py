@@ -14,7 +14,7 @@ from wgtensor._dtypes import iinfo
 from wgtensor._functions import arange, astype
 from wgtensor._generated import rint
 from wgtensor._generated import where as _select
-from wgtensor._manipulation import Cut, assemble, axis_of, strides_of
+from wgtensor._manipulation import Cut, along, assemble, axis_of, strides_of
 from wgtensor._naming import public
 
 __all__ = ["pad"]
@@ -248,9 +248,8 @@ def _odd(t: Tensor, widths: list[tuple[int, int]], mode: str, reflect_type: Any)
 
 def _mirror_image(t: Tensor, axis: int, _: int, cut: slice, length: int, turns: int) -> Tensor:
     """A stretch of the odd reflection, seen through that many mirrors."""
-    lead = (slice(None),) * axis
-    part, last = t[(*lead, cut)], t[(*lead, slice(-1, None))]
-    rise = last - t[(*lead, slice(0, 1))]
+    part, last = t[along(axis, cut)], t[along(axis, slice(-1, None))]
+    rise = last - t[along(axis, slice(0, 1))]
     if turns % 2:
         part = 2 * last + (turns - 1) * rise - part
     elif turns:
@@ -267,8 +266,7 @@ def _ramps(
     """From the end value at the border, without a step at the edge, which has the last one."""
     made = []
     for after, (w, end) in enumerate(zip(width, ends, strict=True)):
-        lead = (slice(None),) * axis
-        edge = t[(*lead, slice(-1, None) if after else slice(0, 1))]
+        edge = t[along(axis, slice(-1, None) if after else slice(0, 1))]
         step = arange(w, device=t.device)
         step = step[::-1] if after else step
         step = step.reshape((w, *(1,) * (t.ndim - axis - 1)))
@@ -305,7 +303,7 @@ def _statistics(
         taken = n if length is None else min(length, n)
         if taken == 0 and mode != "mean":
             raise ValueError(f"[pad] stat_length of 0 gives no {mode}")
-        near = t[(*(slice(None),) * axis, slice(n - taken, None) if after else slice(0, taken))]
+        near = t[along(axis, slice(n - taken, None) if after else slice(0, taken))]
         if mode == "mean":
             value = near.mean(axis=axis, keepdims=True)
         else:

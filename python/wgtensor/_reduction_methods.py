@@ -38,7 +38,7 @@ def _reduction(name: str) -> Callable[..., Tensor]:
         y: Tensor = function(x, axis=_one_axis(name, axis, dim, None), keepdims=keepdims)
         if dtype is not None:
             y = f.astype(y, dtype, copy=False)
-        return y if out is None else into(name, out, y)
+        return into(name, out, y)
 
     return _named(method, name, function.__doc__)
 
@@ -60,7 +60,7 @@ def _extremum(name: str) -> Callable[..., Tensor]:
                 f"axis= gives the values, arg{name} the indices"
             )
         y: Tensor = function(self, axis=axis, keepdims=keepdims)
-        return y if out is None else into(name, out, y)
+        return into(name, out, y)
 
     return _named(method, name, function.__doc__)
 
@@ -77,7 +77,7 @@ def _truth(name: str) -> Callable[..., Tensor]:
         dim: r.Axis = None,
     ) -> Tensor:
         y: Tensor = function(self, axis=_one_axis(name, axis, dim, None), keepdims=keepdims)
-        return y if out is None else into(name, out, y)
+        return into(name, out, y)
 
     return _named(method, name, function.__doc__)
 
@@ -94,7 +94,7 @@ def _place(name: str) -> Callable[..., Tensor]:
         dim: int | None = None,
     ) -> Tensor:
         y: Tensor = function(self, axis=_one_axis(name, axis, dim, None), keepdims=keepdims)
-        return y if out is None else into(name, out, y)
+        return into(name, out, y)
 
     return _named(method, name, function.__doc__)
 
@@ -126,7 +126,7 @@ def _spread(name: str) -> Callable[..., Tensor]:
             correction=correction if correction is not None else ddof or 0,
             keepdims=keepdims,
         )
-        return y if out is None else into(name, out, y)
+        return into(name, out, y)
 
     return _named(method, name, function.__doc__)
 
@@ -140,10 +140,7 @@ def _scan(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         *,
         dim: int | None = None,
     ) -> Tensor:
-        axis = _one_axis(name, axis, dim, None)
-        x = self.reshape(-1) if axis is None else self
-        y: Tensor = function(x, axis=0 if axis is None else axis, dtype=dtype)
-        return y if out is None else into(name, out, y)
+        return r.flat_scan(name, self, _one_axis(name, axis, dim, None), dtype, out, function)
 
     doc = f"{function.__name__} along an axis; without one of all elements in row-major order."
     return _named(method, name, doc)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import builtins
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from wgtensor._arrays import ArrayLike, as_tensor
+from wgtensor._arrays import ArrayLike, as_tensor, into
 from wgtensor._core import Tensor
 from wgtensor._dtypes import to_dtype
 
@@ -202,3 +202,17 @@ def cumulative_min(x: ArrayLike, /, *, axis: int | None = None) -> Tensor:
     np.minimum.accumulate of a tensor is this function.
     """
     return _operand("cumulative_min", x)._scan("cumulative_min", axis, False)
+
+
+def flat_scan(
+    op: str,
+    x: ArrayLike,
+    axis: int | None,
+    dtype: Any,
+    out: Tensor | None,
+    scan: Callable[..., Tensor],
+) -> Tensor:
+    """A cumulative function along an axis; without one of all elements in row-major order."""
+    t = as_tensor(op, x)
+    t, axis = (t.reshape(-1), 0) if axis is None else (t, axis)
+    return into(op, out, scan(t, axis=axis, dtype=dtype))

@@ -10,7 +10,7 @@ from wgtensor import random
 from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor
 from wgtensor._core import ShapeError, Tensor
 from wgtensor._dtypes import to_dtype
-from wgtensor._manipulation import axis_of
+from wgtensor._manipulation import along, axis_of
 from wgtensor._naming import public
 from wgtensor.nn import init
 from wgtensor.nn._linear import new_parameter
@@ -65,8 +65,7 @@ def glu(input: ArrayLike, dim: int = -1) -> Tensor:
     if x.shape[d] % 2:
         raise ShapeError(f"[glu] size {x.shape[d]} of dimension {d} of {x.shape} is odd")
     half = x.shape[d] // 2
-    before = (slice(None),) * d
-    return x[(*before, slice(half))] * x[(*before, slice(half, None))].sigmoid()
+    return x[along(d, slice(half))] * x[along(d, slice(half, None))].sigmoid()
 
 
 @public
