@@ -383,3 +383,10 @@ def test_writing_methods_of_pytorch() -> None:
 def test_errors_name_the_function(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=rf"^\[\w+\] .*{message}"):
         call(tensor(M))
+
+
+def test_nan_stays_where_it_is() -> None:
+    x = np.array([1.0, np.nan, np.inf, -2.0], np.float32)
+    made = wt.piecewise(x, [x < 0], [5.0]).numpy()
+    np.testing.assert_array_equal(made, np.piecewise(x, [x < 0], [5.0]))
+    assert wt.average(x, returned=True)[1].item() == 4

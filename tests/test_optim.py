@@ -342,3 +342,14 @@ def test_vectors_of_parameters() -> None:
 def test_errors(error: type[Exception], make: Callable[[wt.Tensor], Any]) -> None:
     with pytest.raises(error, match=r"^\["):
         make(nn.Parameter(wt.ones(1)))
+
+
+def test_gradients_that_are_nan_become_zeros() -> None:
+    layer = nn.Linear(2, 1)
+    for clear in (layer.zero_grad, optim.SGD(layer.parameters(), lr=0.1).zero_grad):
+        (layer(wt.ones((1, 2))) * float("nan")).sum().backward()
+        clear(set_to_none=False)
+        assert [p.grad.tolist() for p in layer.parameters() if p.grad is not None] == [
+            [[0, 0]],
+            [0],
+        ]

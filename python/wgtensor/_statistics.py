@@ -10,7 +10,7 @@ from wgtensor._arrays import ArrayLike, as_tensor
 from wgtensor._core import ShapeError, Tensor
 from wgtensor._dtypes import result_type
 from wgtensor._elementwise import clip
-from wgtensor._functions import matmul
+from wgtensor._functions import matmul, ones_like
 from wgtensor._generated import sqrt
 from wgtensor._grids import diagonal
 from wgtensor._manipulation import axis_of, concat
@@ -50,7 +50,7 @@ def average(
     """
     t = as_floats("average", x)
     if weights is None:
-        w = t * 0 + 1 if returned else None
+        w = ones_like(t) if returned else None
         mean = r.mean(t, axis=axis, keepdims=keepdims)
         return mean if w is None else (mean, r.sum(w, axis=axis, keepdims=keepdims))
     w = as_tensor("average", weights, t.device)

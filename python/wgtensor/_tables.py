@@ -12,7 +12,7 @@ from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor, as_values
 from wgtensor._choosing import tril_indices, triu_indices
 from wgtensor._core import DTypeError, ShapeError, Tensor
 from wgtensor._dtypes import get_default_dtype, to_dtype
-from wgtensor._functions import arange, zeros
+from wgtensor._functions import arange, zeros, zeros_like
 from wgtensor._generated import where as _select
 from wgtensor._grids import diag
 from wgtensor._manipulation import as_int, flip
@@ -160,7 +160,7 @@ def polyval(p: ArrayLike, x: ArrayLike, /) -> Tensor:
     coefficients = as_tensor("polyval", p, t.device)
     if coefficients.ndim != 1:
         raise ShapeError(f"[polyval] coefficients are a vector, not shape {coefficients.shape}")
-    y = t * 0
+    y = zeros_like(t)
     for c in coefficients:
         y = y * t + c
     return y
@@ -240,7 +240,7 @@ def piecewise(
         made = f(t, *args, **kwargs) if callable(f) else f
         return made._astype(t.dtype) if isinstance(made, Tensor) else made
 
-    y = t * 0 if len(funclist) == n else _filled(t, value(funclist[n]))
+    y = zeros_like(t) if len(funclist) == n else _filled(t, value(funclist[n]))
     for condition, f in zip(conditions, funclist, strict=False):
         y = _select(as_tensor("piecewise", condition, t.device), value(f), y)
     return y

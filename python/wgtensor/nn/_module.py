@@ -13,6 +13,7 @@ from wgtensor._naming import Named
 from wgtensor.nn._hooks import Changes, GradientHooks, Handle, Hook, Hooks
 from wgtensor.nn._state import (
     LoadResult,
+    clear_gradients,
     mismatches,
     moved,
     moved_value,
@@ -285,12 +286,7 @@ class Module(Named):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets the gradients of all parameters, or makes them zeros."""
-        if set_to_none:
-            _core.forget_gradients(list(self.parameters()))
-            return
-        for p in self.parameters():
-            if p.grad is not None:
-                p.grad = p.grad.detach() * 0
+        clear_gradients(list(self.parameters()), set_to_none)
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:
         """Calls fn with every module inside, innermost first, and with this one."""

@@ -9,6 +9,7 @@ from wgtensor import _core
 from wgtensor._arrays import DeviceLike, asarray
 from wgtensor._core import Device, DTypeError, Tensor
 from wgtensor._dtypes import DType, to_dtype
+from wgtensor._functions import zeros_like
 from wgtensor.autograd import no_grad
 
 
@@ -30,6 +31,16 @@ def set_value(t: Tensor, value: Tensor) -> None:
     """Moves the handle `t` to a value, outside of the tape."""
     with no_grad():
         t._assign(value)
+
+
+def clear_gradients(params: list[Any], set_to_none: bool) -> None:
+    """Forgets the gradients of parameters, or makes them zeros, also where they are NaN."""
+    if set_to_none:
+        _core.forget_gradients(params)
+        return
+    for p in params:
+        if p.grad is not None:
+            p.grad = zeros_like(p.grad)
 
 
 def target_of(args: tuple[Any, ...], dtype: Any, device: DeviceLike) -> Target:

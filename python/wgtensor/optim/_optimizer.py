@@ -10,7 +10,7 @@ from wgtensor import _core, _jit
 from wgtensor._core import Tensor
 from wgtensor._naming import Named
 from wgtensor.autograd import enable_grad
-from wgtensor.nn._state import moved_value
+from wgtensor.nn._state import clear_gradients, moved_value
 
 Group = dict[str, Any]
 State = dict[str, Any]
@@ -88,12 +88,7 @@ class Optimizer(Named):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets the gradients of all parameters, or makes them zeros."""
         for group in self.param_groups:
-            if set_to_none:
-                _core.forget_gradients(group["params"])
-                continue
-            for p in group["params"]:
-                if p.grad is not None:
-                    p.grad = p.grad.detach() * 0
+            clear_gradients(group["params"], set_to_none)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates every parameter that has a gradient, and starts that work without waiting.
