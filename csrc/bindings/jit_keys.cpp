@@ -69,8 +69,7 @@ bool same_items(const py::list& places) {
 void init_jit_keys(py::module_& m) {
   m.def("same_items", &same_items, py::arg("places"),
         "Whether for all (holder, key, value, size) the dict, list, tuple, cell or class has the "
-        "very "
-        "value there, and that, unless size is negative, so many entries; with a size of -2 "
+        "very value there, and that, unless size is negative, so many entries; with a size of -2 "
         "nothing.");
   m.def("kinds_of", &kinds_of, py::arg("tensors"),
         "What recordings of functions of these tensors are kept under, beside the defaults of "

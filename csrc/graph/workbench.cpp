@@ -24,9 +24,7 @@ uint64_t words(uint64_t bytes) {
 
 /// The bits of a small whole number in a dtype's storage form.
 uint64_t item_of(DType t, int v) {
-  if (!is_float(t)) return static_cast<uint64_t>(int64_t{v});
-  if (is_wide(t)) return std::bit_cast<uint64_t>(static_cast<double>(v));
-  auto bits = std::bit_cast<uint32_t>(static_cast<float>(v));
+  const uint64_t bits = scalar_bits_int(t, v);  // in the compute form
   if (t == DType::bfloat16) return bits >> 16;
   if (t != DType::float16) return bits;
   return (bits >> 16 & 0x8000) | ((bits >> 23 & 0xff) - 127 + 15) << 10 | (bits >> 13 & 0x3ff);
