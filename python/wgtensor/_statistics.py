@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from wgtensor import _core
 from wgtensor import _reductions as r
-from wgtensor._arrays import ArrayLike, as_tensor
+from wgtensor._arrays import ArrayLike, as_tensor, host_data
 from wgtensor._core import ShapeError, Tensor
 from wgtensor._dtypes import result_type
 from wgtensor._elementwise import clip
 from wgtensor._functions import matmul, ones_like
-from wgtensor._generated import sqrt
+from wgtensor._generated import sqrt, trunc
 from wgtensor._grids import diagonal
 from wgtensor._manipulation import axis_of, concat
 from wgtensor._naming import public
@@ -85,10 +87,22 @@ def _observations(op: str, m: ArrayLike, y: ArrayLike | None, rowvar: bool) -> T
 
 
 def _weights(op: str, name: str, w: ArrayLike, n: int, like: Tensor) -> Tensor:
+    """Weights in a dtype, checked: at once where they are host data, else with the next read."""
+    data = host_data(op, w)
     t = as_tensor(op, w, like.device)
     if t.shape != (n,):
         raise ShapeError(f"[{op}] {name} is a vector of {n} elements, not of shape {t.shape}")
-    return t._astype(like.dtype)
+    counts = name == "fweights"
+    t = t._astype(like.dtype)
+    if data is None:
+        bad = (t < 0) | (t != trunc(t)) if counts else t < 0
+        what = "integers and not negative" if counts else "not negative"
+        return t + _core.checked(bad, op, f"{name} are {what}")._astype(t.dtype)
+    if counts and (data != np.trunc(data)).any():
+        raise TypeError(f"[{op}] fweights are integers: how often each observation counts")
+    if (data < 0).any():
+        raise ValueError(f"[{op}] {name} are not negative")
+    return t
 
 
 @public
@@ -105,7 +119,9 @@ def cov(
     """Covariances of variables, one to a row (to a column unless `rowvar`), of which `y` has more.
 
     Over n - 1, or n with `bias`, or n - ddof. fweights: how often each observation counts;
-    aweights: how much. NaN or inf where the divisor is 0. In floats. Raises ShapeError, ValueError.
+    aweights: how much. NaN or inf where the divisor is 0. In floats. Raises ShapeError, TypeError
+    for fweights that are no integers, ValueError for negative weights: with the next read where
+    they are tensors.
     """
     return _covariance("cov", m, y, rowvar, bias, ddof, fweights, aweights)
 
