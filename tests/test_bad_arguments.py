@@ -63,7 +63,7 @@ LEFT_OUT = {
 }
 NOT_METHODS = {"destroy", "recover", "create_async"}
 # The parts of an argument that have names of their own in errors.
-PARTS = {"dtype", "index", "device", "bool", "requires_grad"}
+PARTS = {"index", "device", "bool", "requires_grad"}
 # Functions that call their argument, whose errors are its own.
 CALLERS = {"checkpoint", "jvp", "vjp", "grad", "jit", "value_and_grad"}
 
@@ -124,9 +124,11 @@ def test_methods(make: Callable[[], Any]) -> None:
         if name[0] == "_" or name in NOT_METHODS or not callable(getattr(make(), name)):
             continue
         for bad in BAD:
-            for arguments in ((bad,), (bad, bad), (0, bad)):
+            for arguments in ((bad,), (bad, bad), (0, bad), (0, 1, bad)):
                 error = said(lambda name=name, a=arguments: getattr(make(), name)(*a))
                 assert not isinstance(error, AssertionError), (name, error)
+                found = re.match(r"\[([\w.]+)\] ", str(error))
+                assert not found or found[1] in {name, *PARTS}, (name, error)
 
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda b: type(b).__name__)

@@ -292,40 +292,6 @@ def test_interp_has_finite_gradients_at_steps() -> None:
         assert np.isfinite(t.grad.numpy()).all()
 
 
-# ---- PyTorch's methods --------------------------------------------------------------------------
-
-
-def test_methods_of_pytorch() -> None:
-    x = tensor(M)
-    assert x.view(5, 4).shape == x.view((5, -1)).shape == (5, 4)
-    assert x.view("int32").dtype == x.view(dtype=wt.int32).dtype == wt.int32
-    assert x.view(np.uint32).tolist() == M.view(np.uint32).tolist()
-    assert x.expand(2, -1, 5).shape == (2, 4, 5)
-    assert x.unsqueeze(1).shape == (4, 1, 5)
-    assert (x.numel(), x.dim()) == (20, 2)
-    assert len(x.unbind(1)) == 5
-    assert [p.shape for p in x.chunk(2, dim=1)] == [(4, 3), (4, 2)]
-    np.testing.assert_array_equal(x.index_select(1, [2, 0]).numpy(), M[:, [2, 0]])
-    places = np.array([[0, 1], [2, 2], [4, 0], [1, 1]])
-    np.testing.assert_array_equal(
-        x.gather(1, places).numpy(), np.take_along_axis(M, places, axis=1)
-    )
-    assert x.gather(1, places[:2, :1]).tolist() == [[M[0, 0]], [M[1, 2]]]  # as PyTorch: a part
-    with pytest.raises(wt.ShapeError, match=r"^\[gather\] an index of shape \(9, 1\)"):
-        x.gather(1, np.zeros((9, 1), np.int32))
-    assert x.contiguous() is x
-    assert x.float() is x
-    assert x.half().dtype == wt.float16
-    assert x.int().dtype == wt.int32
-    assert x.bool().dtype == wt.bool
-    if device_has("float64"):
-        assert x.double().dtype == wt.float64
-        assert x.long().dtype == wt.int64
-    else:
-        with pytest.raises(wt.DTypeError, match="float64"):
-            x.double()
-
-
 def test_ufuncs_of_several_functions() -> None:
     x = tensor(3 * M)
     rest, whole = np.modf(x)
@@ -337,25 +303,6 @@ def test_ufuncs_of_several_functions() -> None:
     assert x.tobytes() == (3 * M).tobytes()
     x.fill(2)
     assert (x.numpy() == 2).all()
-
-
-def test_writing_methods_of_pytorch() -> None:
-    x = tensor(M)
-    assert x.masked_fill_(x < 0, 0) is x
-    np.testing.assert_array_equal(x.numpy(), np.where(M < 0, 0, M))
-    np.testing.assert_array_equal(
-        tensor(M).masked_fill(tensor(B), -1).numpy(), np.where(B, -1, M).astype("float32")
-    )
-    assert x.zero_() is x
-    assert (x.numpy() == 0).all()
-    assert x.fill_(3).copy_(W[:, None]) is x
-    np.testing.assert_array_equal(x.numpy(), np.broadcast_to(W[:, None], (4, 5)))
-    with pytest.raises(wt.DTypeError, match=r"^\[masked_fill\] a mask is of bools"):
-        x.masked_fill(x, 0)
-    with pytest.raises(wt.ShapeError, match=r"^\[expand\]"):
-        x.expand(5)
-    with pytest.raises(wt.ShapeError, match=r"^\[fill_\] takes a number"):
-        x.fill_(x)
 
 
 @pytest.mark.parametrize(

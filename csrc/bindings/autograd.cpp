@@ -119,7 +119,8 @@ void set_grad(Tensor& t, py::object value) {
   put_gradient(*autograd::slot_of(*t.variable(), true), std::move(value));
 }
 
-void set_requires_grad(Tensor& t, bool value) {
+void set_requires_grad(Tensor& t, py::handle flag) {
+  bool value = to_flag("requires_grad", "it", flag);
   Variable* v = t.variable();
   if (v && !v->is_leaf()) {
     if (!value)

@@ -64,7 +64,7 @@ void init_views(py::class_<Tensor>& t) {
   t.def(
       "permute",
       [](Tensor s, py::args axes) {
-        auto a = to_axes("permute_dims", axes.size() == 1 ? py::handle(axes[0]) : py::handle(axes));
+        auto a = to_axes("permute", axes.size() == 1 ? py::handle(axes[0]) : py::handle(axes));
         return made(unlocked([&] { return permute(s, *a); }));
       },
       "The axes in another order; a view.");

@@ -70,7 +70,7 @@ Tensor permute(const Tensor& t, const std::vector<int64_t>& axes) {
   Tensor r = untracked([&] { return wgt::permute(t, axes); });
   std::vector<int64_t> inverse(axes.size());
   for (size_t i = 0; i < axes.size(); ++i) {
-    int from = normalize_axis("permute_dims", axes[i], t.rank());
+    int from = normalize_axis("permute", axes[i], t.rank());
     inverse[static_cast<size_t>(from)] = static_cast<int64_t>(i);
   }
   return record("permute_dims", r, {t}, Keeps::nothing,

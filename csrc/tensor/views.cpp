@@ -111,15 +111,15 @@ bool reshape_copies(const Tensor& t, const Dims& target) {
 Tensor permute(const Tensor& t, const std::vector<int64_t>& axes) {
   if (autograd::recording(t)) return gradients::permute(t, axes);
   if (static_cast<int>(axes.size()) != t.rank())
-    raise(ErrorKind::value, "[permute_dims] " + std::to_string(axes.size()) +
+    raise(ErrorKind::value, "[permute] " + std::to_string(axes.size()) +
                                 " axes for a tensor with " + std::to_string(t.rank()) +
                                 " dimensions");
-  axes_mask("permute_dims", axes, t.rank());
+  axes_mask("permute", axes, t.rank());
   rt::Lock lock = t.engine().lock();
   Layout from = Engine::layout_of(*t.node()), to{Dims(), from.offset};
   Dims shape;
   for (int64_t a : axes) {
-    int d = normalize_axis("permute_dims", a, t.rank());
+    int d = normalize_axis("permute", a, t.rank());
     shape.push_back(t.shape()[d]);
     to.strides.push_back(from.strides[d]);
   }

@@ -10,12 +10,14 @@ from wgtensor import _core, _dlpack
 from wgtensor._core import (
     Device,
     DeviceMismatchError,
+    DeviceNotFoundError,
     DTypeError,
     ShapeError,
     Tensor,
 )
 from wgtensor._dtypes import (
     DType,
+    is_dtype,
     result_type,
     to_dtype,
 )
@@ -31,8 +33,8 @@ DeviceLike: TypeAlias = Device | str | int | None
 
 def leaf(t: Tensor, requires_grad: bool) -> Tensor:
     """A tensor just made, for which gradients are computed if asked."""
-    if requires_grad:
-        t.requires_grad = True
+    if requires_grad is not False:
+        t.requires_grad = requires_grad
     return t
 
 
@@ -55,10 +57,10 @@ def asarray(
     is something to copy. With `requires_grad` gradients are computed for the result, as for that
     of other functions that make tensors: RuntimeError for integers and bools.
     """
-    return leaf(_asarray("asarray", obj, dtype, device, copy), requires_grad)
+    return leaf(to_tensor("asarray", obj, dtype, device, copy), requires_grad)
 
 
-def _asarray(
+def to_tensor(
     op: str,
     obj: ArrayLike,
     dtype: Any,
@@ -66,7 +68,7 @@ def _asarray(
     copy: bool | None = None,
     like: DType | None = None,
 ) -> Tensor:
-    wanted = None if dtype is None else to_dtype(dtype)
+    wanted = None if dtype is None else to_dtype(dtype, op)
     if isinstance(obj, Tensor):
         return _converted(obj, wanted, device, copy)
     if copy is False:
@@ -119,7 +121,7 @@ def as_operand(op: str, obj: Any, device: Device | None, like: DType | None) -> 
     if isinstance(obj, np.ndarray):
         return from_host(op, obj, None, device)
     if isinstance(obj, SEQUENCES):
-        return _asarray(op, obj, None, device, like=like)
+        return to_tensor(op, obj, None, device, like=like)
     # Strings are buffers to nobody, and NumPy's protocol lets a type opt out.
     if getattr(obj, "__array_ufunc__", op) is None or not _is_array(obj):
         return NotImplemented
@@ -133,7 +135,7 @@ def as_tensor(op: str, obj: Any, device: DeviceLike = None, like: DType | None =
     if isinstance(obj, Tensor):
         return obj
     if isinstance(obj, (*SEQUENCES, *SCALARS)):
-        return _asarray(op, obj, None, device, like=like)
+        return to_tensor(op, obj, None, device, like=like)
     return from_host(op, obj, None, device)
 
 
@@ -150,7 +152,7 @@ def as_values(op: str, obj: Any, target: Tensor) -> Tensor:
     if isinstance(obj, Tensor):
         return obj
     if is_weak(obj):
-        return _asarray(op, obj, target.dtype, target.device)
+        return to_tensor(op, obj, target.dtype, target.device)
     a = host_array(op, obj, None)
     if not _core.has_dtype(to_dtype(a.dtype), target.device):
         with np.errstate(invalid="ignore", over="ignore"):
@@ -200,6 +202,30 @@ def _converted(t: Tensor, dtype: DType | None, device: DeviceLike, copy: bool | 
     return _moved(r, device) if moved else r
 
 
+def target_of(
+    args: tuple[Any, ...], dtype: Any, device: DeviceLike
+) -> tuple[DType | None, Device | None]:
+    """The meaning of to()'s arguments: dtypes, devices and tensors that have both."""
+    for a in args:
+        if isinstance(a, Tensor):
+            dtype, device = a.dtype, a.device
+        elif isinstance(a, (Device, int)) or (isinstance(a, str) and not is_dtype(a)):
+            device = a
+        else:
+            dtype = a
+    d = None if dtype is None else to_dtype(dtype, "to")
+    try:
+        return d, None if device is None else _core.get_device(device)
+    except DeviceNotFoundError as error:
+        raise DeviceNotFoundError(f"[to] {device!r} is no dtype and no device: {error}") from None
+
+
+def to(t: Tensor, *args: Any, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+    """The tensor in a dtype, on a device, or both, named or not; or as another tensor is: itself
+    where it is so. Raises DTypeError, DeviceNotFoundError."""
+    return _converted(t, *target_of(args, dtype, device), None)
+
+
 def _moved(t: Tensor, device: DeviceLike) -> Tensor:
     """By way of the host; a gradient comes back the same way."""
     made = _core.from_array(t.numpy(), t.dtype, device)
@@ -217,7 +243,7 @@ def _stacked(op: str, items: Any, dtype: DType | None, device: DeviceLike) -> Te
     """Nested sequences that hold tensors: one tensor with a new first axis for each level."""
     if device is None:
         device = _only_device(op, items)
-    parts = [x if isinstance(x, SCALARS) else _asarray(op, x, None, device) for x in items]
+    parts = [x if isinstance(x, SCALARS) else to_tensor(op, x, None, device) for x in items]
     shapes = sorted({x.shape if isinstance(x, Tensor) else () for x in parts})
     if len(shapes) > 1:
         raise ShapeError(f"[{op}] a sequence of tensors with different shapes: {shapes}")

@@ -120,7 +120,7 @@ def set_default_dtype(dtype: Any, /) -> None:
     Creation functions without `dtype`, ``int32 / int32``, ``wt.mean`` of integers and the like give
     this dtype. It holds for tensors made later, on all devices.
     """
-    _core.set_default_float(to_dtype(dtype))
+    _core.set_default_float(to_dtype(dtype, "set_default_dtype"))
 
 
 def supported(dtype: np.dtype[Any]) -> DType | None:
@@ -128,10 +128,10 @@ def supported(dtype: np.dtype[Any]) -> DType | None:
     return _BY_NAME.get(dtype.name)
 
 
-def to_dtype(dtype: Any) -> DType:
+def to_dtype(dtype: Any, op: str = "dtype") -> DType:
     """The DType of a DType, name, NumPy dtype or Python type. Raises DTypeError, also for None.
 
-    ``float`` is the default float, ``int`` int32.
+    ``float`` is the default float, ``int`` int32; `op` is the name that errors give.
     """
     if isinstance(dtype, DType):
         return dtype
@@ -147,8 +147,19 @@ def to_dtype(dtype: Any) -> DType:
             found = None
     if found is None:
         names = ", ".join(d.name for d in DTYPES)
-        raise DTypeError(f"[dtype] {dtype!r} is not supported; there are {names}")
+        raise DTypeError(f"[{op}] dtype {dtype!r} is not supported; there are {names}")
     return found
+
+
+def is_dtype(value: Any) -> bool:
+    """Whether it says a dtype; sizes and devices do not."""
+    if isinstance(value, (int, tuple, list)):
+        return False
+    try:
+        to_dtype(value)
+    except DTypeError:
+        return False
+    return True
 
 
 def scalar_dtype(op: str, value: Any) -> DType:
@@ -178,7 +189,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
             scalars.append(scalar_dtype("result_type", x))
             continue
         own = x.dtype if isinstance(x, (Tensor, np.ndarray)) else x
-        d = to_dtype(own)
+        d = to_dtype(own, "result_type")
         strong = d if strong is None else _core.promote(strong, d)
     for d in scalars:
         if strong is None or (d.kind == "f" and strong.kind != "f") or strong.kind == "b":
@@ -189,8 +200,8 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 def can_cast(from_: Any, to: Any, /) -> bool:
     """Whether promotion leads from a dtype (or a tensor's) to another one."""
-    source = from_.dtype if isinstance(from_, Tensor) else to_dtype(from_)
-    target = to_dtype(to)
+    source = from_.dtype if isinstance(from_, Tensor) else to_dtype(from_, "can_cast")
+    target = to_dtype(to, "can_cast")
     try:
         return bool(_core.promote(source, target) == target)
     except DTypeError:
@@ -203,7 +214,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     Kinds: a dtype, 'bool', 'signed integer', 'unsigned integer', 'integral', 'real floating',
     'complex floating', 'numeric', or a tuple of these.
     """
-    d = to_dtype(dtype)
+    d = to_dtype(dtype, "isdtype")
     if isinstance(kind, tuple):
         return any(isdtype(d, k) for k in kind)
     if isinstance(kind, str) and kind in _KINDS:
@@ -252,7 +263,7 @@ _FLOATS = {
 
 def finfo(type: Any, /) -> FloatInfo:
     """Limits of a float dtype, or of a tensor's: bits, eps, max, min, smallest_normal, dtype."""
-    d = type.dtype if isinstance(type, Tensor) else to_dtype(type)
+    d = type.dtype if isinstance(type, Tensor) else to_dtype(type, "finfo")
     if d.kind != "f":
         raise DTypeError(f"[finfo] {d} is no float")
     digits, exponent = _FLOATS[d.name]
@@ -263,7 +274,7 @@ def finfo(type: Any, /) -> FloatInfo:
 
 def iinfo(type: Any, /) -> IntegerInfo:
     """Limits of an integer dtype, or of a tensor's: bits, max, min, dtype."""
-    d = type.dtype if isinstance(type, Tensor) else to_dtype(type)
+    d = type.dtype if isinstance(type, Tensor) else to_dtype(type, "iinfo")
     if d.kind not in "iu":
         raise DTypeError(f"[iinfo] {d} is no integer")
     bits = 8 * d.itemsize

@@ -13,6 +13,7 @@ from wgtensor import _core
 from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor, leaf
 from wgtensor._core import Tensor
 from wgtensor._dtypes import DType, get_default_dtype, int32, scalar_dtype, to_dtype
+from wgtensor._naming import public
 from wgtensor._reductions import Axis
 
 __all__ = [
@@ -47,9 +48,9 @@ __all__ = [
 Shape = int | Sequence[int]
 
 
-def _dtype(dtype: Any, default: DType | None = None) -> DType:
+def _dtype(op: str, dtype: Any, default: DType | None = None) -> DType:
     if dtype is not None:
-        return to_dtype(dtype)
+        return to_dtype(dtype, op)
     return get_default_dtype() if default is None else default
 
 
@@ -57,14 +58,14 @@ def zeros(
     shape: Shape, *, dtype: Any = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of zeros; the default float unless `dtype` says otherwise."""
-    return leaf(_core.full(shape, 0, _dtype(dtype), device, "zeros"), requires_grad)
+    return leaf(_core.full(shape, 0, _dtype("zeros", dtype), device, "zeros"), requires_grad)
 
 
 def ones(
     shape: Shape, *, dtype: Any = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of ones; the default float unless `dtype` says otherwise."""
-    return leaf(_core.full(shape, 1, _dtype(dtype), device, "ones"), requires_grad)
+    return leaf(_core.full(shape, 1, _dtype("ones", dtype), device, "ones"), requires_grad)
 
 
 def full(
@@ -76,7 +77,7 @@ def full(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor whose elements are all `fill_value`; the dtype follows the value's Python type."""
-    d = scalar_dtype("full", fill_value) if dtype is None else to_dtype(dtype)
+    d = scalar_dtype("full", fill_value) if dtype is None else to_dtype(dtype, "full")
     return leaf(_core.full(shape, fill_value, d, device, "full"), requires_grad)
 
 
@@ -84,13 +85,13 @@ def empty(
     shape: Shape, *, dtype: Any = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor with unspecified elements; the default float unless `dtype` says otherwise."""
-    return leaf(_core.empty(shape, _dtype(dtype), device), requires_grad)
+    return leaf(_core.empty(shape, _dtype("empty", dtype), device), requires_grad)
 
 
 def _like(op: str, x: ArrayLike, value: Any, dtype: Any, device: DeviceLike) -> Tensor:
     t = as_tensor(op, x)
     return _core.full(
-        t.shape, value, _dtype(dtype, t.dtype), t.device if device is None else device, op
+        t.shape, value, _dtype(op, dtype, t.dtype), t.device if device is None else device, op
     )
 
 
@@ -126,10 +127,9 @@ def empty_like(
 ) -> Tensor:
     """Unspecified elements, with the shape, dtype and device of `x`."""
     t = as_tensor("empty_like", x)
-    return leaf(
-        _core.empty(t.shape, _dtype(dtype, t.dtype), t.device if device is None else device),
-        requires_grad,
-    )
+    d = _dtype("empty_like", dtype, t.dtype)
+    made = _core.empty(t.shape, d, t.device if device is None else device)
+    return leaf(made, requires_grad)
 
 
 def _number(op: str, name: str, value: Any) -> int | float:
@@ -161,7 +161,7 @@ def arange(
         _number("arange", *x) for x in (("start", start), ("stop", stop), ("step", step))
     )
     whole = all(isinstance(v, int) for v in (first, end, by))
-    d = _dtype(dtype, int32 if whole else None)
+    d = _dtype("arange", dtype, int32 if whole else None)
     if whole and by and d.kind in "iu":
         made = _arange_of_integers(int(first), int(end), int(by), d, device)
     else:
@@ -210,12 +210,12 @@ def eye(
         raise TypeError(
             f"[eye] sizes and k must be integers, not {n_rows!r}, {n_cols!r}, {k!r}"
         ) from None
-    return leaf(_core.eye(rows, columns, diagonal, _dtype(dtype), device), requires_grad)
+    return leaf(_core.eye(rows, columns, diagonal, _dtype("eye", dtype), device), requires_grad)
 
 
 def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = True) -> Tensor:
     """`x` in another dtype. Floats become integers by truncation; anything but 0 is True."""
-    d = to_dtype(dtype)
+    d = to_dtype(dtype, "astype")
     t = as_tensor("astype", x)
     if t.dtype == d:
         return t.copy() if copy else t
@@ -228,7 +228,7 @@ def bitcast(x: ArrayLike, dtype: Any, /) -> Tensor:
     NumPy's ``x.view(dtype)``. Shares memory where strides allow; as `bool`, any byte but 0 is True.
     Computes `x` if that is pending. Raises ValueError where the last axis holds no whole elements.
     """
-    return _core.bitcast(as_tensor("bitcast", x), to_dtype(dtype))
+    return _core.bitcast(as_tensor("bitcast", x), to_dtype(dtype, "bitcast"))
 
 
 def reshape(x: ArrayLike, /, shape: Shape, *, copy: bool | None = None) -> Tensor:
@@ -243,6 +243,7 @@ def reshape(x: ArrayLike, /, shape: Shape, *, copy: bool | None = None) -> Tenso
     return r.copy() if copy else r
 
 
+@public
 def permute_dims(x: ArrayLike, /, axes: Sequence[int]) -> Tensor:
     """The axes in the given order; a view."""
     return as_tensor("permute_dims", x).permute(axes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, overload
@@ -314,6 +315,14 @@ def assemble(op: str, t: Tensor, shape: Sequence[int], cuts: Sequence[Sequence[C
 def ravel(x: ArrayLike, /) -> Tensor:
     """The elements in one dimension, in row-major order; a view where strides allow."""
     return reshape(as_tensor("ravel", x), -1)
+
+
+def flatten(op: str, t: Tensor, first: int, last: int) -> Tensor:
+    """The axes from one to another as one; a number has 1 element along one axis."""
+    i, j = (axis_of(op, a, max(t.ndim, 1)) for a in (first, last))
+    if i > j:
+        raise ShapeError(f"[{op}] from axis {i} to axis {j} of shape {t.shape}")
+    return t.reshape((*t.shape[:i], math.prod(t.shape[i : j + 1]), *t.shape[j + 1 :]))
 
 
 @public

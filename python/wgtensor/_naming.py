@@ -22,6 +22,13 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
     return _called_as(function.__name__, function)
 
 
+def as_method(name: str, function: Callable[P, R]) -> Callable[P, R]:
+    """A function as the tensor's method of a name, which errors give."""
+    function.__name__ = name
+    function.__qualname__ = f"Tensor.{name}"
+    return public(function)
+
+
 class Named:
     """A base of the library's classes: errors of constructors give the name of the class."""
 

@@ -34,11 +34,9 @@ def _reduction(name: str) -> Callable[..., Tensor]:
         *,
         dim: r.Axis = None,
     ) -> Tensor:
-        x = self if dtype is None else f.astype(self, dtype, copy=False)
+        x = r.in_dtype(name, self, dtype)
         y: Tensor = function(x, axis=_one_axis(name, axis, dim, None), keepdims=keepdims)
-        if dtype is not None:
-            y = f.astype(y, dtype, copy=False)
-        return into(name, out, y)
+        return into(name, out, r.in_dtype(name, y, dtype))
 
     return _named(method, name, function.__doc__)
 
@@ -119,7 +117,7 @@ def _spread(name: str) -> Callable[..., Tensor]:
             raise TypeError(
                 f"[{name}] dim={dim!r} needs correction=: 1 is PyTorch's default, 0 NumPy's"
             )
-        x = self if dtype is None else f.astype(self, dtype, copy=False)
+        x = r.in_dtype(name, self, dtype)
         y: Tensor = function(
             x,
             axis=_one_axis(name, axis, dim, None),

@@ -37,13 +37,13 @@ Axis = int | Sequence[int] | None
 
 
 def _operand(op: str, x: ArrayLike, dtype: Any = None) -> Tensor:
-    t = as_tensor(op, x)
-    return t if dtype is None else t._astype(to_dtype(dtype))
+    return in_dtype(op, as_tensor(op, x), dtype)
 
 
-def _in_dtype(t: Tensor, dtype: Any) -> Tensor:
-    """Sums of small integers come in 32 bits; in the dtype asked for they wrap."""
-    return t if dtype is None else t._astype(to_dtype(dtype))
+def in_dtype(op: str, t: Tensor, dtype: Any) -> Tensor:
+    """In the dtype asked for, before a sum and after it: those of small integers come in 32 bits,
+    in fewer they wrap."""
+    return t if dtype is None else t._astype(to_dtype(dtype, op))
 
 
 def _one_axis(op: str, axis: Any) -> int | None:
@@ -63,14 +63,14 @@ def sum(x: ArrayLike, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool
     float16 and bfloat16 are summed in float32. The error of a float sum grows like that of
     pairwise summation; its order is always the same.
     """
-    return _in_dtype(_operand("sum", x, dtype)._sum(axis, keepdims), dtype)
+    return in_dtype("sum", _operand("sum", x, dtype)._sum(axis, keepdims), dtype)
 
 
 def prod(
     x: ArrayLike, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False
 ) -> Tensor:
     """Product over axes, all by default, in the dtypes of `sum`; integers wrap."""
-    return _in_dtype(_operand("prod", x, dtype)._prod(axis, keepdims), dtype)
+    return in_dtype("prod", _operand("prod", x, dtype)._prod(axis, keepdims), dtype)
 
 
 def mean(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -168,7 +168,7 @@ def cumulative_sum(
     `include_initial` puts a zero in front. Raises ValueError without an axis for 2-D and above.
     """
     t = _operand("cumulative_sum", x, dtype)
-    return _in_dtype(t._scan("cumulative_sum", axis, include_initial), dtype)
+    return in_dtype("cumulative_sum", t._scan("cumulative_sum", axis, include_initial), dtype)
 
 
 def cumulative_prod(
@@ -185,7 +185,7 @@ def cumulative_prod(
     Raises ValueError without an axis for 2-D and above.
     """
     t = _operand("cumulative_prod", x, dtype)
-    return _in_dtype(t._scan("cumulative_prod", axis, include_initial), dtype)
+    return in_dtype("cumulative_prod", t._scan("cumulative_prod", axis, include_initial), dtype)
 
 
 def cumulative_max(x: ArrayLike, /, *, axis: int | None = None) -> Tensor:

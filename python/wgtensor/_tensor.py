@@ -27,16 +27,19 @@ from wgtensor import _products as p
 from wgtensor import _reductions as r
 from wgtensor import _scattering as s
 from wgtensor import autograd as a
-from wgtensor._arrays import DeviceLike, as_tensor, asarray
+from wgtensor._arrays import DeviceLike, as_tensor, asarray, to
 from wgtensor._core import Tensor
-from wgtensor._dtypes import DType
+from wgtensor._naming import as_method
 
 _API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
+_at = as_method("item", lambda self, *index: self[index])
+
+
 def _item(self: Tensor, *index: int) -> bool | int | float:
     """The only element (or the one at `index`) as a Python number; waits for the work."""
-    t = self[index] if index else self
+    t = _at(self, *index) if index else self
     if t.size != 1:
         raise ValueError(
             f"[item] {t.size} elements: a tensor of shape {t.shape} is no single number"
@@ -94,13 +97,6 @@ def _astype(self: Tensor, dtype: Any, *, copy: bool = True) -> Tensor:
     return f.astype(self, dtype, copy=copy)
 
 
-def _to(self: Tensor, target: Any) -> Tensor:
-    """The tensor on another device, or in another dtype where a DType is given."""
-    if isinstance(target, DType):
-        return f.astype(self, target, copy=False)
-    return asarray(self, device=target)
-
-
 def _to_device(self: Tensor, device: DeviceLike, /, *, stream: None = None) -> Tensor:
     """The tensor on another device, by way of the host; itself where it is there already."""
     if stream is not None:
@@ -115,7 +111,14 @@ def _transpose(self: Tensor, *axes: Any) -> Tensor:
     return self.permute(*axes)
 
 
-def _flatten(self: Tensor) -> Tensor:
+def _flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The axes from one to another as one, all by default; a view where strides allow."""
+    if start_dim == 0 and end_dim == -1:
+        return self.reshape(-1)
+    return m.flatten("flatten", self, start_dim, end_dim)
+
+
+def _ravel(self: Tensor) -> Tensor:
     """The elements in one dimension, in row-major order; a view where strides allow."""
     return self.reshape(-1)
 
@@ -234,9 +237,7 @@ def _put(self: Tensor, indices: Any, values: Any, *, mode: str = "raise") -> Non
     s.put(self, indices, values, mode=mode)
 
 
-_MEMBERS: dict[str, Any] = {
-    "take": _take,
-    "put": _put,
+_SPECIAL: dict[str, Any] = {
     "__init__": _init,
     "__repr__": _printing.representation,
     "__str__": _printing.text,
@@ -255,37 +256,46 @@ _MEMBERS: dict[str, Any] = {
     "__array_priority__": 1000,
     "__array_namespace__": _namespace,
     "__deepcopy__": _deepcopy,
-    "backward": _backward,
-    "requires_grad_": _requires_grad,
-    "register_hook": _register_hook,
     "__reduce__": _reduce,
-    "item": _item,
-    "tolist": _tolist,
-    "numpy_async": _async.numpy_async,
-    "astype": _astype,
-    "to": _to,
-    "to_device": _to_device,
-    "transpose": _transpose,
-    "flatten": _flatten,
-    "ravel": _flatten,
-    "clip": _clip,
-    "round": _round,
     "__round__": _rounded,
     "__divmod__": _divmod,
     "__rdivmod__": _rdivmod,
-    "repeat": _repeat,
-    "swapaxes": m.swapaxes,
-    "trace": _trace,
-    "dot": p.dot,
+    # hooks of users run in it, whose errors are their own
+    "backward": _backward,
+    "numpy_async": _async.numpy_async,
+    # they read, and what is told then may be an error of another function
+    "item": _item,
+    "tolist": _tolist,
+    "to": to,
+    "to_device": _to_device,
     "eval": _eval,
+    # named where they are defined
+    "swapaxes": m.swapaxes,
+    "dot": p.dot,
     **o.METHODS,
     **_reduction_methods.METHODS,
     **_torch_methods.METHODS,
+}
+_METHODS: dict[str, Callable[..., Any]] = {
+    "take": _take,
+    "put": _put,
+    "requires_grad_": _requires_grad,
+    "register_hook": _register_hook,
+    "astype": _astype,
+    "transpose": _transpose,
+    "flatten": _flatten,
+    "ravel": _ravel,
+    "clip": _clip,
+    "round": _round,
+    "repeat": _repeat,
+    "trace": _trace,
 }
 
 
 def install() -> None:
     """Puts the above on the core's class; the stub lists it all."""
-    for name, member in _MEMBERS.items():
+    for name, member in _SPECIAL.items():
         setattr(Tensor, name, member)
+    for name, function in _METHODS.items():
+        setattr(Tensor, name, as_method(name, function))
     Tensor.__module__ = "wgtensor"

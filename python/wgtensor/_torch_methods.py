@@ -11,12 +11,12 @@ import numpy as np
 from wgtensor import _functions as f
 from wgtensor._arrays import ArrayLike, as_tensor, as_values
 from wgtensor._core import DTypeError, ShapeError, Tensor
-from wgtensor._dtypes import DType, bool_, float16, float32, float64, int32, int64, to_dtype
+from wgtensor._dtypes import DType, bool_, float16, float32, float64, int32, int64, is_dtype
 from wgtensor._generated import where as _select
 from wgtensor._indexing import take, take_along_axis
 from wgtensor._joining import chunk
 from wgtensor._manipulation import as_int, axis_of, unstack
-from wgtensor._naming import public
+from wgtensor._naming import as_method
 
 
 def _clone(self: Tensor) -> Tensor:
@@ -34,22 +34,12 @@ def _sizes(op: str, shape: tuple[Any, ...]) -> list[int]:
     return [as_int(op, "a size", n) for n in given]
 
 
-def _is_dtype(value: Any) -> bool:
-    if isinstance(value, (int, tuple, list)):
-        return False
-    try:
-        to_dtype(value)
-    except DTypeError:
-        return False
-    return True
-
-
 def _view(self: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
     """The elements in another shape, one size of which may be -1; or, of a dtype, the bytes as
     elements of that, as `bitcast`."""
     if dtype is not None:
         shape = (*shape, dtype)
-    if len(shape) == 1 and (dtype is not None or _is_dtype(shape[0])):
+    if len(shape) == 1 and (dtype is not None or is_dtype(shape[0])):
         return f.bitcast(self, shape[0])
     return self.reshape(*shape)
 
@@ -168,13 +158,6 @@ def _as(dtype: DType) -> Callable[[Tensor], Tensor]:
     return method
 
 
-def _named(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method whose errors have its name."""
-    method.__name__ = name
-    method.__qualname__ = f"Tensor.{name}"
-    return public(method)
-
-
 _METHODS: dict[str, Callable[..., Any]] = {
     "clone": _clone,
     "contiguous": _contiguous,
@@ -201,4 +184,4 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "long": _as(int64),
     "bool": _as(bool_),
 }
-METHODS = {name: _named(name, method) for name, method in _METHODS.items()}
+METHODS = {name: as_method(name, method) for name, method in _METHODS.items()}

@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+import numpy as np
+
 from wgtensor import _core
-from wgtensor._arrays import asarray
+from wgtensor._arrays import to_tensor
 from wgtensor._core import Tensor
 from wgtensor._gradcheck import GradcheckError, gradcheck, gradgradcheck
 
@@ -139,7 +141,10 @@ class detect_anomaly:  # noqa: N801
 
 
 def _tensors(op: str, what: str, value: Any) -> list[Tensor]:
-    items = [value] if isinstance(value, Tensor) else list(value)
+    try:
+        items = [value] if isinstance(value, Tensor) else list(value)
+    except TypeError:
+        items = [value]
     for t in items:
         if not isinstance(t, Tensor):
             raise TypeError(f"[{op}] {what} must be tensors, not {type(t).__name__}")
@@ -150,13 +155,26 @@ def _grads(op: str, outputs: list[Tensor], grads: Any) -> list[Tensor | None]:
     if grads is None:
         return []
     one = isinstance(grads, (Tensor, int, float)) or hasattr(grads, "__array__")
-    items = [grads] if one else list(grads)
+    try:
+        items = [grads] if one else list(grads)
+    except TypeError:
+        raise TypeError(
+            f"[{op}] gradients are tensors or arrays, not {type(grads).__name__}"
+        ) from None
     if len(items) != len(outputs):
         raise ValueError(f"[{op}] {len(items)} gradients for {len(outputs)} outputs")
     return [
-        g if g is None or isinstance(g, Tensor) else asarray(g, dtype=t.dtype, device=t.device)
+        g if g is None or isinstance(g, Tensor) else to_tensor(op, g, t.dtype, t.device)
         for g, t in zip(items, outputs, strict=True)
     ]
+
+
+def _graph_flags(op: str, retain: Any, create: Any) -> tuple[bool, bool]:
+    """Whether to keep the graph, which create_graph says where retain_graph does not; and that."""
+    for name, flag in (("retain_graph", retain), ("create_graph", create)):
+        if flag is not None and not isinstance(flag, (bool, int, np.bool_)):
+            raise TypeError(f"[{op}] {name} must be True or False, not {flag!r}")
+    return bool(create if retain is None else retain), bool(create)
 
 
 def backward(
@@ -178,7 +196,7 @@ def backward(
     wanted = [] if inputs is None else _tensors("backward", "inputs", inputs)
     if inputs is not None and not wanted:
         raise RuntimeError("[backward] inputs is empty")
-    retain = create_graph if retain_graph is None else retain_graph
+    retain, create_graph = _graph_flags("backward", retain_graph, create_graph)
     grads = _grads("backward", outputs, grad_tensors)
     _core.run_backward(outputs, grads, wanted, retain, create_graph, True)
 
@@ -199,7 +217,7 @@ def grad(
     """
     of = _tensors("grad", "outputs", outputs)
     to = _tensors("grad", "inputs", inputs)
-    retain = create_graph if retain_graph is None else retain_graph
+    retain, create_graph = _graph_flags("grad", retain_graph, create_graph)
     if not to:
         return ()
     found = _core.run_backward(

@@ -10,7 +10,7 @@ from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor
 from wgtensor._core import Parameter, ShapeError, Tensor
 from wgtensor._dtypes import get_default_dtype, to_dtype
 from wgtensor._einsum import einsum
-from wgtensor._manipulation import as_tensors
+from wgtensor._manipulation import as_tensors, axis_of, flatten
 from wgtensor._naming import public
 from wgtensor.nn import init
 from wgtensor.nn._module import Module
@@ -72,11 +72,7 @@ class Flatten(Module):
         self.start_dim, self.end_dim = start_dim, end_dim
 
     def forward(self, input: Tensor) -> Tensor:
-        first, last = (d % input.ndim for d in (self.start_dim, self.end_dim))
-        if first > last:
-            raise ShapeError(f"[Flatten] dimensions {first} to {last} of {input.shape}")
-        size = math.prod(input.shape[first : last + 1])
-        return input.reshape((*input.shape[:first], size, *input.shape[last + 1 :]))
+        return flatten("Flatten", input, self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
@@ -90,7 +86,7 @@ class Unflatten(Module):
         self.dim, self.unflattened_size = dim, tuple(unflattened_size)
 
     def forward(self, input: Tensor) -> Tensor:
-        d = self.dim % input.ndim
+        d = axis_of("Unflatten", self.dim, input.ndim)
         return input.reshape((*input.shape[:d], *self.unflattened_size, *input.shape[d + 1 :]))
 
     def extra_repr(self) -> str:

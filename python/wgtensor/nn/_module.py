@@ -15,10 +15,10 @@ from wgtensor.nn._state import (
     LoadResult,
     clear_gradients,
     mismatches,
+    module_target,
     moved,
     moved_value,
     set_value,
-    target_of,
 )
 
 
@@ -302,7 +302,7 @@ class Module(Named):
 
         Takes a dtype, a device, both, or a tensor that has both.
         """
-        target = target_of(args, dtype, device)
+        target = module_target(args, dtype, device)
         for p in self.parameters():
             moved(p, target)
         for b in self.buffers():

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from wgtensor import _core
-from wgtensor._arrays import DeviceLike, asarray
+from wgtensor._arrays import DeviceLike, asarray, target_of
 from wgtensor._core import Device, DTypeError, Tensor
-from wgtensor._dtypes import DType, to_dtype
+from wgtensor._dtypes import DType
 from wgtensor._functions import zeros_like
 from wgtensor.autograd import no_grad
 
@@ -43,27 +43,12 @@ def clear_gradients(params: list[Any], set_to_none: bool) -> None:
             p.grad = zeros_like(p.grad)
 
 
-def target_of(args: tuple[Any, ...], dtype: Any, device: DeviceLike) -> Target:
+def module_target(args: tuple[Any, ...], dtype: Any, device: DeviceLike) -> Target:
     """The meaning of to()'s arguments. Raises TypeError, DTypeError for what is no float."""
-    for a in args:
-        if isinstance(a, Tensor):
-            dtype, device = a.dtype, a.device
-        elif isinstance(a, (Device, int)) or (isinstance(a, str) and not _is_dtype(a)):
-            device = a
-        else:
-            dtype = a
-    d = None if dtype is None else to_dtype(dtype)
+    d, where = target_of(args, dtype, device)
     if d is not None and d.kind != "f":
         raise DTypeError(f"[to] a module takes a float dtype, not {d}")
-    return Target(d, None if device is None else _core.get_device(device))
-
-
-def _is_dtype(name: str) -> bool:
-    try:
-        to_dtype(name)
-    except DTypeError:
-        return False
-    return True
+    return Target(d, where)
 
 
 def moved(t: Tensor, target: Target) -> None:
