@@ -43,7 +43,7 @@ def test_what_is_no_number_of_a_setting(name: str) -> None:
 def test_lowest_values(name: str, lowest: int) -> None:
     with setting(**{name: lowest}):
         assert getattr(wt.config, name) == lowest
-    with pytest.raises(ValueError, match=f"{lowest} (or more|to )"):
+    with pytest.raises(ValueError, match=f"{lowest} to "):
         setattr(wt.config, name, lowest - 1)
 
 
@@ -72,8 +72,8 @@ def test_words(name: str, value: Any, words: str) -> None:
 @pytest.mark.parametrize(
     ("variable", "value", "words"),
     [
-        ("WGTENSOR_MAX_BINDING", "1023", "a whole number: 0, or 1024 or more"),
-        ("WGTENSOR_WAIT_LIMIT", "0", "a whole number: 1 or more"),
+        ("WGTENSOR_MAX_BINDING", "1023", "a whole number: 0, or 1024 to 2147483647"),
+        ("WGTENSOR_WAIT_LIMIT", "0", "a whole number: 1 to 2147483647"),
         ("WGTENSOR_MAX_FUSION", "257", "a whole number: 1 to 256"),
         ("WGTENSOR_KERNELS", "matmul:64", "'matmul:' and one of 128x128x16_8x16_b, "),
     ],

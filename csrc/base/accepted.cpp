@@ -21,22 +21,18 @@ std::vector<std::string_view> alternatives(std::string_view values) {
 
 struct Span {
   int64_t low, high;
-  bool bounded;
 };
 
 std::optional<Span> range_of(std::string_view item) {
   size_t dots = item.find("..");
   if (dots == std::string_view::npos) return std::nullopt;
-  auto high = whole_number(item.substr(dots + 2));
   return Span{whole_number(item.substr(0, dots)).value_or(0),
-              high.value_or(std::numeric_limits<int>::max()), high.has_value()};
+              whole_number(item.substr(dots + 2)).value_or(std::numeric_limits<int>::max())};
 }
 
 std::string in_words(std::string_view item) {
   if (item.empty()) return "nothing";
-  if (auto r = range_of(item))
-    return r->bounded ? std::to_string(r->low) + " to " + std::to_string(r->high)
-                      : std::to_string(r->low) + " or more";
+  if (auto r = range_of(item)) return std::to_string(r->low) + " to " + std::to_string(r->high);
   if (item.back() == '*') return "'" + std::string(item.substr(0, item.size() - 1)) + "NAME'";
   return whole_number(item) ? std::string(item) : "'" + std::string(item) + "'";
 }

@@ -13,7 +13,7 @@ std::optional<int64_t> whole_number(std::string_view text);
 
 bool accepted(std::string_view values, std::string_view text);
 
-/// The list in words, for errors and docs: "0, or 1024 or more"; empty for any text.
+/// The list in words, for errors and docs: "0, or 1024 to 2147483647"; empty for any text.
 std::string accepted_words(std::string_view values);
 
 }  // namespace wgt
