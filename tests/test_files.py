@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import wgtensor as wt
+from children import run_script
 from helpers import ALL_DTYPES, device_has, tensor
 from wgtensor import nn, optim
 
@@ -152,6 +154,21 @@ def test_an_older_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
     assert [f.name for f in tmp_path.iterdir()] == ["x.npz"]
 
 
+def test_what_holds_itself_is_told(tmp_path: Path) -> None:
+    loop: dict[str, Any] = {"a": wt.ones(1)}
+    loop["loop"] = loop
+    ring: list[Any] = [1.0]
+    ring.append(ring)
+    for bad in (loop, {"a": ring}):
+        with pytest.raises(ValueError, match=r"^\[save\] dicts and lists hold themselves"):
+            wt.save(tmp_path / "x.npz", bad)
+    with pytest.raises(wt.ShapeError, match=r"^\[save\] a sequence holds itself"):
+        wt.save(tmp_path / "x.npy", ring)
+    shared = [1, 2]
+    wt.save(tmp_path / "x.npz", {"a": shared, "b": shared})
+    assert wt.load(tmp_path / "x.npz") == {"a": shared, "b": shared}
+
+
 class Harm:
     def __reduce__(self) -> Any:
         return (exec, ("raise SystemExit('code was run')",))
@@ -163,9 +180,45 @@ def test_nothing_is_run(tmp_path: Path) -> None:
     for name in ("x.npy", "x.npz"):
         with pytest.raises(ValueError, match=rf"^\[load\] .*{name} is no"):
             wt.load(tmp_path / name)
+        with pytest.raises(ValueError, match=r"holds objects of Python, which are never run$"):
+            wt.load(tmp_path / name)
     (tmp_path / "p.npz").write_bytes(pickle.dumps(Harm()))
     with pytest.raises(ValueError, match=r"^\[load\]"):
         wt.load(tmp_path / "p.npz")
+
+
+@pytest.mark.parametrize("content", [b"", b"text", pickle.dumps([1]), b"PK\x03\x04"])
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+def test_no_advice_that_cannot_be_taken(tmp_path: Path, content: bytes, suffix: str) -> None:
+    path = tmp_path / f"x{suffix}"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"^\[load\] .*x{suffix} is no {suffix} file") as told:
+        wt.load(path)
+    assert "allow_pickle" not in str(told.value)
+
+
+def safetensors_file(path: Path, dtype: str, nbytes: int) -> None:
+    """4 elements of a dtype as "w"."""
+    entry = {"dtype": dtype, "shape": [4], "data_offsets": [0, nbytes]}
+    header = json.dumps({"w": entry}).encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(nbytes))
+
+
+@pytest.mark.parametrize(("dtype", "nbytes"), [("F8_E4M3", 4), ("F8_E5M2", 4), ("C64", 32)])
+def test_dtypes_of_others_are_named(tmp_path: Path, dtype: str, nbytes: int) -> None:
+    pytest.importorskip("safetensors")
+    safetensors_file(tmp_path / "x.safetensors", dtype, nbytes)
+    said = dtype if dtype != "C64" else "complex64"
+    with pytest.raises(wt.DTypeError, match=rf"^\[load\] 'w' of .*x\.safetensors.* {said}"):
+        wt.load(tmp_path / "x.safetensors")
+
+
+def test_bfloat16_is_read_by_a_new_process(tmp_path: Path) -> None:
+    """NumPy knows it only where something has imported ml_dtypes."""
+    pytest.importorskip("safetensors")
+    safetensors_file(tmp_path / "x.safetensors", "BF16", 8)
+    out = run_script(f"import wgtensor as wt; print(wt.load({str(tmp_path / 'x.safetensors')!r}))")
+    assert "tensor([0, 0, 0, 0], dtype=bfloat16" in out
 
 
 def test_errors(tmp_path: Path) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import secrets
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from wgtensor._arrays import ArrayLike, DeviceLike, as_tensor, asarray
 from wgtensor._core import DTypeError, Tensor, UnsupportedError
+from wgtensor._dtypes import bfloat16
 from wgtensor._naming import public
 from wgtensor._trees import pack, unpack
 
@@ -62,8 +64,8 @@ def save(file: str | os.PathLike[str], tensors: Any, /) -> None:
     Dicts may be nested, and hold lists, tuples, numbers and texts: the state of an optimizer, too.
     An older file of the name stays whole until the new one is. .safetensors takes the package
     safetensors (`pip install wgtensor[io]`). Raises TypeError, ValueError for names that files keep
-    for themselves, DTypeError for bfloat16 in NumPy's files, UnsupportedError without the package,
-    OSError.
+    for themselves and for what holds itself, DTypeError for bfloat16 in NumPy's files,
+    UnsupportedError without the package, OSError.
     """
     path, suffix = _path("save", file)
     if suffix == ".npy":
@@ -123,15 +125,15 @@ def load(file: str | os.PathLike[str], /, *, device: DeviceLike = None) -> Any:
     saved; of an .npy file the tensor. `Module.load_state_dict()` takes such a dict.
 
     Nothing in a file is run. Raises ValueError for what is no such file, DTypeError for dtypes that
-    the device lacks, UnsupportedError without the package safetensors, OSError.
+    no tensor has or the device lacks, UnsupportedError without the package safetensors, OSError.
     """
     path, suffix = _path("load", file)
     read = {".npy": _read_npy, ".npz": _read_npz, ".safetensors": _read_safetensors}[suffix]
     found = read(path)
     if not isinstance(found, dict):
-        return asarray(found, device=device)
+        return _tensor(path, "the tensor", found, device)
     structure = found.pop(_STRUCTURE, None)
-    tensors = {name: asarray(a, device=device) for name, a in found.items()}
+    tensors = {name: _tensor(path, repr(name), a, device) for name, a in found.items()}
     if structure is None:
         return tensors
     try:
@@ -140,31 +142,68 @@ def load(file: str | os.PathLike[str], /, *, device: DeviceLike = None) -> Any:
         raise ValueError(f"[load] {path}: {error}") from None
 
 
-def _read_npy(path: Path) -> Array:
+def _tensor(path: Path, name: str, found: Any, device: DeviceLike) -> Tensor:
     try:
-        made: Array = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"[load] {path} is no .npy file of numbers: {error}") from None
+        return asarray(found, device=device)
+    except DTypeError as error:
+        raise DTypeError(f"[load] {name} of {path}: {str(error).partition('] ')[2]}") from None
+
+
+def _array(file: IO[bytes]) -> Array:
+    """An array in NumPy's format. Raises ValueError, in words of ours where NumPy's advise to run
+    what is in a file."""
+    try:
+        made: Array = np.lib.format.read_array(file, allow_pickle=False)
+    except ValueError as error:
+        if "allow_pickle" in str(error):
+            raise ValueError("it holds objects of Python, which are never run") from None
+        raise
     return made
 
 
-def _read_npz(path: Path) -> dict[str, Array]:
+def _read_npy(path: Path) -> Array:
     try:
-        with np.load(path, allow_pickle=False) as z:
-            # By the members' own names: NumPy takes "a.npy" for the member of "a".
-            return {name.removesuffix(".npy"): z[name] for name in z.zip.namelist()}
-    except (ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError) as error:
+        with path.open("rb") as f:
+            return _array(f)
+    except (ValueError, EOFError, TypeError) as error:
+        raise ValueError(f"[load] {path} is no .npy file of numbers: {error}") from None
+
+
+# what zipfile raises for damaged, encrypted and strangely packed members is among them
+_DAMAGE = (ValueError, EOFError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error)
+
+
+def _read_npz(path: Path) -> dict[str, Array]:
+    found = {}
+    try:
+        with zipfile.ZipFile(path) as z:
+            for name in z.namelist():
+                with z.open(name) as f:
+                    found[name.removesuffix(".npy")] = _array(f)
+    except _DAMAGE as error:
         raise ValueError(f"[load] {path} is no .npz file of numbers: {error}") from None
+    return found
+
+
+#: what NumPy makes arrays of; which of those a tensor has is told later
+_SAFE = {"BOOL", "BF16", "C64", *(f"{k}{n}" for k in "UI" for n in (8, 16, 32, 64))}
+_SAFE |= {"F16", "F32", "F64"}
 
 
 def _read_safetensors(path: Path) -> dict[str, Any]:
     library = _safetensors("load")
+    with path.open("rb"):
+        pass  # whose errors say more than the library's
     try:
         with library.safe_open(path, framework="np") as f:
-            found = {name: f.get_tensor(name) for name in f.keys()}  # noqa: SIM118 - no mapping
+            for name in f.keys():  # noqa: SIM118 - no mapping
+                dtype = f.get_slice(name).get_dtype()
+                if dtype not in _SAFE:
+                    raise DTypeError(f"[load] {name!r} of {path} has dtype {dtype}: no tensor has")
+                if dtype == "BF16":
+                    bfloat16.numpy  # noqa: B018 - NumPy knows it from then on
+            found = {name: f.get_tensor(name) for name in f.keys()}  # noqa: SIM118
             told = (f.metadata() or {}).get(_STRUCTURE)
-        return found if told is None else {**found, _STRUCTURE: told}
-    except FileNotFoundError:
-        raise
-    except (library.SafetensorError, TypeError, AttributeError, KeyError) as error:
+    except (library.SafetensorError, KeyError) as error:
         raise ValueError(f"[load] {path} cannot be read as .safetensors: {error}") from None
+    return found if told is None else {**found, _STRUCTURE: told}

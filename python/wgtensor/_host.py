@@ -24,13 +24,16 @@ def is_buffer(obj: Any) -> bool:
     return True
 
 
-def leaf_types(obj: Any) -> set[type]:
-    """The types in nested lists and tuples; each level is looked through in C."""
+def leaf_types(obj: Any, levels: int = 64) -> set[type]:
+    """The types in nested lists and tuples; each level is looked through in C, and as many as
+    NumPy's arrays have dimensions. Raises ShapeError."""
     types = set(map(type, obj))
     if not types.isdisjoint(SEQUENCES):
+        if levels == 1:
+            raise ShapeError("[asarray] a sequence holds itself, or is nested more than 64 deep")
         for item in obj:
             if type(item) in SEQUENCES:
-                types |= leaf_types(item)
+                types |= leaf_types(item, levels - 1)
     return types
 
 

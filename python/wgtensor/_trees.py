@@ -16,11 +16,14 @@ _PLAIN = (bool, int, float, str, type(None))
 
 def pack(tree: Mapping[Any, Any]) -> tuple[dict[str, Any], str | None]:
     """Tensors and arrays by name, and the text that unpack() takes; none for a dict of names and
-    tensors, which needs no other. Raises TypeError."""
+    tensors, which needs no other. Raises TypeError, ValueError for what holds itself."""
     tensors: dict[str, Any] = {}
     if all(isinstance(k, str) and isinstance(v, (Tensor, np.ndarray)) for k, v in tree.items()):
         return dict(tree), None
-    return tensors, json.dumps(_packed(tree, "", tensors))
+    try:
+        return tensors, json.dumps(_packed(tree, "", tensors))
+    except RecursionError:
+        raise ValueError("[save] dicts and lists hold themselves, or are nested too deep") from None
 
 
 def _packed(node: Any, path: str, tensors: dict[str, Any]) -> Any:
