@@ -63,6 +63,16 @@ def test_every_public_function_is_named() -> None:
     assert used == OWN_NAMES
 
 
+@pytest.mark.parametrize("module", [*MODULES, wt.optim.swa_utils], ids=lambda m: m.__name__)
+def test_a_module_lists_what_it_is_for(module: types.ModuleType) -> None:
+    listed = {name for name in dir(module) if not name.startswith("__")}
+    assert listed == set(module.__all__) - {"__array_namespace_info__"}
+    assert all(hasattr(module, name) for name in listed)
+    if module is wt:  # completion may read names otherwise than by dir()
+        there = {name for name in vars(module) if name[0] != "_"}
+        assert there - listed <= {"annotations", "cli", "demo"}
+
+
 def test_callables_are_functions_classes_or_the_core() -> None:
     kinds = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)
     for module in MODULES:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import atexit
-import importlib
+import atexit as _atexit
+import importlib as _importlib
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from wgtensor import _core
-from wgtensor._arrays import as_operand, as_values, asarray, from_dlpack
+from wgtensor._arrays import as_operand as _as_operand
+from wgtensor._arrays import as_values as _as_values
+from wgtensor._arrays import asarray, from_dlpack
 from wgtensor._core import (
     Device,
     DeviceLostError,
@@ -25,8 +27,8 @@ from wgtensor._core import (
     UnsupportedError,
     WgtensorError,
 )
+from wgtensor._dtypes import DTYPES as _DTYPES
 from wgtensor._dtypes import (
-    DTYPES,
     DType,
     bfloat16,
     can_cast,
@@ -50,8 +52,8 @@ from wgtensor._dtypes import (
 )
 from wgtensor._dtypes import bool_ as bool
 
-_core._register(DTYPES, as_operand, as_values)
-atexit.register(_core._close)
+_core._register(_DTYPES, _as_operand, _as_values)
+_atexit.register(_core._close)
 
 from wgtensor import _async, _devices, _parameter, _tensor  # noqa: E402
 
@@ -152,12 +154,12 @@ _LATE = ("nn", "optim")  # imported when first asked for
 
 def __getattr__(name: str) -> _Any:
     if name in _LATE:
-        return importlib.import_module(f"wgtensor.{name}")
+        return _importlib.import_module(f"wgtensor.{name}")
     raise AttributeError(f"module 'wgtensor' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATE})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
 __all__ = [

@@ -28,6 +28,7 @@ __all__ = [
     "no_grad",
     "set_grad_enabled",
 ]
+__dir__ = __all__.copy  # what there is, and not what it is made with
 
 F = TypeVar("F", bound=Callable[..., Any])
 

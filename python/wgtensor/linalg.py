@@ -28,6 +28,7 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+__dir__ = __all__.copy  # what there is, and not what it is made with
 
 
 @public

@@ -187,3 +187,4 @@ __all__ = [
     "init",
     "utils",
 ]
+__dir__ = __all__.copy  # what there is, and not what it is made with

@@ -144,3 +144,4 @@ __all__ = [
     "threshold",
     "triplet_margin_loss",
 ]
+__dir__ = __all__.copy  # what there is, and not what it is made with

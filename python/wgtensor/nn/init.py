@@ -31,6 +31,7 @@ __all__ = [
     "xavier_uniform_",
     "zeros_",
 ]
+__dir__ = __all__.copy  # what there is, and not what it is made with
 
 _GAINS = {
     **dict.fromkeys(("linear", "conv1d", "conv2d", "conv3d", "sigmoid"), 1.0),

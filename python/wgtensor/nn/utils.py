@@ -22,6 +22,7 @@ __all__ = [
     "parameters_to_vector",
     "vector_to_parameters",
 ]
+__dir__ = __all__.copy  # what there is, and not what it is made with
 
 
 def _gradients(parameters: Iterable[Tensor] | Tensor) -> list[Tensor]:

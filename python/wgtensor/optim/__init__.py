@@ -18,3 +18,4 @@ __all__ = [
     "lr_scheduler",
     "swa_utils",
 ]
+__dir__ = __all__.copy  # what there is, and not what it is made with

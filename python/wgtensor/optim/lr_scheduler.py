@@ -39,3 +39,4 @@ __all__ = [
     "SequentialLR",
     "StepLR",
 ]
+__dir__ = __all__.copy  # what there is, and not what it is made with

@@ -13,6 +13,7 @@ from wgtensor.nn._normalization import _BatchNorm
 from wgtensor.nn._state import set_value
 
 __all__ = ["AveragedModel", "get_ema_avg_fn", "get_swa_avg_fn", "update_bn"]
+__dir__ = __all__.copy  # what there is, and not what it is made with
 
 #: (the average, the parameter, how many were averaged) -> the next average
 Average = Callable[[Tensor, Tensor, int], Tensor]

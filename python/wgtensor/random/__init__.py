@@ -54,3 +54,4 @@ __all__ = [
     "truncated_normal",
     "uniform",
 ]
+__dir__ = __all__.copy  # what there is, and not what it is made with
