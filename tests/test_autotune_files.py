@@ -211,3 +211,33 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
         assert cli.main(["autotune", "--clear"]) == 0
         assert capsys.readouterr().out == f"nothing in {tmp_path}\n"
     assert wt.config.autotune == mode
+
+
+def test_the_command_looks_for_its_folder_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wgtensor import _tune_command
+
+    monkeypatch.setattr(_tune_command, "_PRODUCTS", "nothing is measured")
+    (tmp_path / "file").write_text("in the way")
+    with setting(cache_folder=str(tmp_path / "file")):
+        assert cli.main(["autotune"]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("nothing can be stored: ")
+    assert "cannot be written" in out
+    monkeypatch.setattr(_autotune, "clear", lambda: (tmp_path / "none").unlink())
+    assert cli.main(["autotune", "--clear"]) == 2
+    assert capsys.readouterr().err.startswith("wgtensor autotune: ")
+
+
+def test_the_command_tells_when_not_all_was_stored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wgtensor import _tune_command
+
+    monkeypatch.setattr(_tune_command, "_PRODUCTS", ((20, 20, 20, 1),))
+    monkeypatch.setattr(_tune_command, "_ROWS", ())
+    monkeypatch.setattr(_autotune, "_store", lambda key, measured: None)  # as on a full disk
+    with setting(cache_folder=str(tmp_path)):
+        assert cli.main(["autotune"]) == 1
+    assert "\nnot all was stored: " in capsys.readouterr().out

@@ -105,20 +105,28 @@ def autotune(selector: str | None) -> int:
 def _run(device: wt.Device) -> int:
     key = _core.tuning_key(device)
     assert key is not None
+    path = _autotune.path_of(key)
+    try:  # before the minutes that it takes to measure
+        _autotune.write(path, key, {}, replace=False)
+    except OSError as error:
+        print(f"nothing can be stored: {path} cannot be written: {error}")
+        return 1
     _core.tuning_forget(key)
     print(f"{device.name} ({device.backend}, {device.driver}); * is chosen")
     seen: set[str] = set()
+    measured: set[str] = set()
     for work in itertools.chain(_products(device), _folds(device)):
         work.make().eval()
         device.synchronize()
         _autotune.save()
-        for shape_class, kernel, _, ms in _core.tuning_choices(key):
+        for shape_class, kernel, origin, ms in _core.tuning_choices(key):
+            if origin == "measured":
+                measured.add(shape_class)
             if shape_class not in seen:
                 seen.add(shape_class)
                 _print_choice(f"{work.name}  [{shape_class}]", ms, kernel)
-    path = _autotune.path_of(key)
-    if not path.is_file():
-        print(f"\nnothing was stored: {path} cannot be written")
+    if not measured <= _autotune.read(path, key).keys():
+        print(f"\nnot all was stored: {path} cannot be written")
         return 1
     print(f"\nstored in {path}")
     return 0

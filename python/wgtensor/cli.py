@@ -110,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if arguments.clear:
                 return _tune_command.clear()
             return _tune_command.autotune(arguments.device)
-        except (wt.WgtensorError, ValueError) as error:  # a selector, a setting
+        except (wt.WgtensorError, ValueError, OSError) as error:  # a selector, a setting, a folder
             print(f"wgtensor autotune: {error}", file=sys.stderr)
             return 2
     return info()
