@@ -105,3 +105,43 @@ def test_to_tells_what_is_neither_dtype_nor_device() -> None:
     for call in (wt.ones(3).to, wt.nn.Linear(2, 2).to):
         with pytest.raises(wt.DeviceNotFoundError, match=r"^\[to\] 'float99' is no dtype and no d"):
             call("float99")
+
+
+def close(made: wt.Tensor, expected: Any) -> None:
+    np.testing.assert_allclose(made.numpy(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_arithmetic() -> None:
+    x = tensor(M)
+    close(x.sub(W[:, None]), M - W[:, None])
+    close(x.mul(2).add(tensor(M)), 3 * M)
+    close(x.div(4), M / 4)
+    assert wt.asarray([7]).div(2).tolist() == [3.5]
+    close(x.clamp(-0.5, 0.25), np.clip(M, -0.5, 0.25))
+    close(x.clamp(min=0), np.maximum(M, 0))
+    close(x.clamp(max=tensor(W[:, None])), np.minimum(M, W[:, None]))
+
+
+def test_products() -> None:
+    x, t = tensor(M), tensor(T)
+    close(x.mm(M.T), M @ M.T)
+    close(t.bmm(t.mT), T @ T.mT)
+    close(x.matmul(T.mT), M @ T.mT)
+    for call in (lambda: x.mm(t), lambda: x.bmm(x), lambda: t.bmm(t.mT[:1]), lambda: x.mm(x)):
+        with pytest.raises(wt.ShapeError, match=r"^\[b?mm\] "):
+            call()
+
+
+@pytest.mark.parametrize("p", ["fro", 2, 1, 0, 3.0, np.inf])
+@pytest.mark.parametrize("dim", [None, 0, -1, (0, 1)])
+def test_norm(p: Any, dim: Any) -> None:
+    flat = dim is None or isinstance(dim, tuple)
+    order = 2 if p == "fro" else p
+    expected = np.linalg.norm(M.ravel() if flat else M, order, None if flat else dim)
+    close(tensor(M).norm(p, dim), expected)
+    assert tensor(M).norm(p, dim, keepdim=True).ndim == 2
+
+
+def test_norm_of_what_there_is_not() -> None:
+    with pytest.raises(ValueError, match=r"^\[norm\] ord 'nuc'"):
+        tensor(M).norm("nuc")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from wgtensor import _core
 from wgtensor._arrays import ArrayLike
 from wgtensor._core import DTypeError, ShapeError, Tensor
 from wgtensor._dtypes import float32, result_type
 from wgtensor._functions import matmul
 from wgtensor._generated import multiply
-from wgtensor._manipulation import as_int, as_tensors, axis_of, moveaxis, stack
+from wgtensor._manipulation import as_int, as_tensors, axis_of, moveaxis, stack, unstack
 from wgtensor._naming import public
 
 __all__ = ["cross", "dot", "inner", "kron", "outer", "tensordot", "vecdot"]
@@ -155,17 +154,26 @@ def kron(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Tensor:
     """Cross products of vectors of 3 elements along an axis; other axes broadcast.
 
+    Of 2 elements each the third component alone, without the axis; 2 beside 3 have 0 for a third.
     Raises ShapeError where an operand has another number of elements there.
     """
     a, b = pair("cross", x1, x2)
-    for t in (a, b):
-        if t.ndim == 0 or t.shape[axis_of("cross", axis, t.ndim)] != 3:
-            raise ShapeError(
-                f"[cross] takes 3 elements along axis {axis}, not shapes {a.shape} and {b.shape}"
-            )
-    shape = _core.broadcast_shapes(a.shape, b.shape)
-    at = axis_of("cross", axis, len(shape))
-    a, b = a.broadcast_to(shape), b.broadcast_to(shape)
-    p, q = ([moveaxis(t, at, 0)[i] for i in range(3)] for t in (a, b))
-    parts = [p[(i + 1) % 3] * q[(i + 2) % 3] - p[(i + 2) % 3] * q[(i + 1) % 3] for i in range(3)]
-    return stack(parts, axis=at)
+    if any(t.ndim == 0 or t.shape[axis_of("cross", axis, t.ndim)] not in (2, 3) for t in (a, b)):
+        raise ShapeError(
+            f"[cross] takes 2 or 3 elements along axis {axis}, not shapes {a.shape} and {b.shape}"
+        )
+    p, q = (unstack(t, axis=axis) for t in (a, b))
+
+    def part(i: int, j: int) -> Tensor:
+        """p[i] q[j] - p[j] q[i], without the products that a missing third component makes 0."""
+        left = p[i] * q[j] if i < len(p) and j < len(q) else None
+        right = p[j] * q[i] if j < len(p) and i < len(q) else None
+        if left is None:
+            assert right is not None
+            return -right
+        return left if right is None else left - right
+
+    if len(p) == len(q) == 2:
+        return part(0, 1)
+    parts = [part(1, 2), part(2, 0), part(0, 1)]
+    return stack(parts, axis=axis_of("cross", axis, parts[0].ndim + 1))

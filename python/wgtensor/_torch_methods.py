@@ -12,11 +12,15 @@ from wgtensor import _functions as f
 from wgtensor._arrays import ArrayLike, as_tensor, as_values
 from wgtensor._core import DTypeError, ShapeError, Tensor
 from wgtensor._dtypes import DType, bool_, float16, float32, float64, int32, int64, is_dtype
+from wgtensor._elementwise import clip
+from wgtensor._generated import divide, multiply, subtract
 from wgtensor._generated import where as _select
 from wgtensor._indexing import take, take_along_axis
 from wgtensor._joining import chunk
 from wgtensor._manipulation import as_int, axis_of, unstack
 from wgtensor._naming import as_method
+from wgtensor._reductions import Axis
+from wgtensor.linalg import vector_norm
 
 
 def _clone(self: Tensor) -> Tensor:
@@ -150,6 +154,54 @@ def _copy_(self: Tensor, source: ArrayLike) -> Tensor:
     return self
 
 
+def _sub(self: Tensor, other: ArrayLike) -> Tensor:
+    """The difference to another tensor or number."""
+    return subtract(self, other)
+
+
+def _mul(self: Tensor, other: ArrayLike) -> Tensor:
+    """The product with another tensor or number, elementwise."""
+    return multiply(self, other)
+
+
+def _div(self: Tensor, other: ArrayLike) -> Tensor:
+    """The quotient with another tensor or number, in floats."""
+    return divide(self, other)
+
+
+def _clamp(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """The elements between two bounds, as `clip`."""
+    return clip(self, min, max)
+
+
+def _matmul(self: Tensor, other: ArrayLike) -> Tensor:
+    """The matrix product, as ``self @ other``."""
+    return f.matmul(self, other)
+
+
+def _product_of(ndim: int, name: str) -> Callable[[Tensor, ArrayLike], Tensor]:
+    def method(self: Tensor, other: ArrayLike) -> Tensor:
+        t = as_tensor(name, other, self.device)
+        if not self.ndim == t.ndim == ndim or self.shape[:-2] != t.shape[:-2]:
+            kind = "two matrices" if ndim == 2 else "two stacks of as many matrices"
+            raise ShapeError(f"[{name}] takes {kind}, not shapes {self.shape} and {t.shape}")
+        return f.matmul(self, t)
+
+    return method
+
+
+_mm = _product_of(2, "mm")
+_mm.__doc__ = """The product of two matrices; nothing broadcasts."""
+_bmm = _product_of(3, "bmm")
+_bmm.__doc__ = """The products of the matrices of two stacks; nothing broadcasts."""
+
+
+def _norm(self: Tensor, p: Any = "fro", dim: Axis = None, keepdim: bool = False) -> Tensor:
+    """sum(abs(x) ** p) ** (1 / p) over axes, of all elements by default; 'fro' is 2."""
+    order = 2 if p is None or p == "fro" else p
+    return vector_norm(self, axis=dim, keepdims=keepdim, ord=order)
+
+
 def _as(dtype: DType) -> Callable[[Tensor], Tensor]:
     def method(self: Tensor) -> Tensor:
         return f.astype(self, dtype, copy=False)
@@ -177,6 +229,14 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "tobytes": _tobytes,
     "zero_": _zero_,
     "copy_": _copy_,
+    "sub": _sub,
+    "mul": _mul,
+    "div": _div,
+    "clamp": _clamp,
+    "matmul": _matmul,
+    "mm": _mm,
+    "bmm": _bmm,
+    "norm": _norm,
     "float": _as(float32),
     "half": _as(float16),
     "double": _as(float64),
