@@ -86,8 +86,33 @@ def test_edges_of_bins() -> None:
         wt.histogram(x, 3, (1, 0))
     with pytest.raises(ValueError, match="range"):
         wt.histogram(tensor([np.nan, 1.0]))
-    with pytest.raises(TypeError, match="auto"):
-        wt.histogram(x, "auto")
+    with pytest.raises(ValueError, match=r"^\[histogram\] 'any' is no rule; there are auto, "):
+        wt.histogram(x, "any")
+    with pytest.raises(TypeError, match=r"^\[histogram\] the rule 'auto' takes no weights"):
+        wt.histogram(x, "auto", weights=x)
+    with pytest.raises(TypeError, match=r"^\[histogram2d\] bins are a number or edges"):
+        wt.histogram2d(x, x, "auto")
+    with pytest.raises(ValueError, match="range"):
+        wt.histogram_bin_edges([np.nan, 1.0], "auto")
+
+
+RULES = ["auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges"]
+
+
+@pytest.mark.filterwarnings("ignore:The number of bins")
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "uint8", "bool"])
+def test_rules_for_the_number_of_bins(rule: str, dtype: str, rng: np.random.Generator) -> None:
+    x = (rng.gamma(2, 9, 700) % (2 if dtype == "bool" else 99)).astype(dtype)
+    wide = x.astype("uint8" if dtype == "bool" else "float32" if dtype == "float16" else dtype)
+    for given, ends in ((x, None), (x, (3, 40)), (x[:1], None), (x[:0], None)):
+        expected = np.histogram_bin_edges(wide[: given.size], rule, ends)
+        edges = wt.histogram_bin_edges(tensor(given), rule, ends)
+        tolerance = 1e-3 if dtype == "float16" else 1e-6
+        np.testing.assert_allclose(edges.numpy(), expected, rtol=tolerance)
+        counts, same = wt.histogram(tensor(given), rule, ends)
+        assert counts.shape == (edges.size - 1,)
+        assert same.tolist() == edges.tolist()
 
 
 POINTS = np.random.default_rng(11).standard_normal((500, 3)).astype("float32")

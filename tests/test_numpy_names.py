@@ -53,6 +53,10 @@ NAN = ("nansum", "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanstd")
 CASES = [
     *(case(n, x, axis=a) for n in NAN for x in (N, NI, M) for a in (*AXES, (0, 1))),
     *(case(n, N, axis=1, keepdims=True) for n in NAN),
+    *(case(n, x, axis=a, where=w) for n in ("nansum", "nanprod", "nanmean", "nanvar", "nanstd")
+      for x in (N, I) for a in (None, 0) for w in (B, B[:1])),
+    *(case(n, x, axis=a, **{word: 1}) for n in ("nanvar", "nanstd") for x in (N, M)
+      for a in (None, 0) for word in ("ddof", "correction")),
     *(case(n, I, axis=0) for n in ("nansum", "nanmax", "nanmin", "nanmean", "nanvar")),
     *(case(n, x[1:, 2:], axis=a) for n in ("nanargmax", "nanargmin") for x in (N, M, I)
       for a in AXES),
@@ -327,6 +331,10 @@ def test_ufuncs_of_several_functions() -> None:
         (lambda x: wt.cov(x, fweights=abs(x[0])).tolist(), ValueError, "integers and not neg"),
         (lambda x: wt.cov(x, fweights=wt.arange(-1, 4)).tolist(), ValueError, "integers and not"),
         (lambda x: wt.cov(x, aweights=-abs(x[0])).tolist(), ValueError, "aweights are not neg"),
+        (lambda x: wt.nanvar(x, ddof=1, correction=1), TypeError, "not both"),
+        (lambda x: wt.nanstd(x, ddof="a"), TypeError, "ddof must be a number"),
+        (lambda x: wt.nansum(x, where=x), wt.DTypeError, "where is of bools"),
+        (lambda x: wt.nanmean(x, where=[True, False]), wt.ShapeError, ""),
         (lambda x: wt.block([x, [x]]), ValueError, "one depth"),
         (lambda x: wt.piecewise(x, [x < 0], []), ValueError, "0 functions for 1"),
         (lambda x: wt.delete(x, 99), IndexError, "99"),

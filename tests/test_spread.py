@@ -108,6 +108,11 @@ def test_var_arguments(rng: np.random.Generator) -> None:
             getattr(t, name)(ddof=1, correction=0)
         with pytest.raises(TypeError, match=rf"\[{name}\] correction"):
             getattr(wt, name)(t, correction="1")
+        with pytest.raises(TypeError, match=rf"\[{name}\] ddof must be a number"):
+            getattr(t, name)(ddof="1")
+        with pytest.raises(TypeError, match="not both"):
+            getattr(wt, name)(t, ddof=1, correction=0)
+        assert getattr(wt, name)(t, ddof=1).item() == getattr(wt, name)(t, correction=1).item()
         with pytest.raises(IndexError, match=rf"\[{name}\].*2 dimensions"):
             getattr(wt, name)(t, axis=2)
         with pytest.raises(ValueError, match=rf"\[{name}\]"):

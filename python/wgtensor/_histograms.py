@@ -97,16 +97,19 @@ def histogram(
     """How many elements are in each bin, in int32, and the edges of the bins.
 
     `bins` is their number, between the ends of `range` or else of the elements, which are then read
-    back; or their edges, in ascending order. Each bin has its lower edge, the last one both; what
-    lies outside or is NaN does not count. `weights` sums those instead, in their dtype;
+    back; or their edges, in ascending order; or the name of one of NumPy's rules for their number,
+    'auto' say, for which all elements are read back. Each bin has its lower edge, the last one
+    both; what lies outside or is NaN does not count. `weights` sums those instead, in their dtype;
     `density` divides by the sum and the bins' widths. Raises ValueError for ends and edges that
-    are none, ShapeError, DTypeError.
+    are none and for no rule's name, TypeError for a rule beside weights, ShapeError, DTypeError.
     """
+    if isinstance(bins, str) and weights is not None:
+        raise TypeError(f"[histogram] the rule {bins!r} takes no weights: say how many bins")
     t = as_tensor("histogram", x).reshape(-1)
     w = None if weights is None else as_tensor("histogram", weights, t.device).reshape(-1)
     if w is not None and w.shape != t.shape:
         raise ShapeError(f"[histogram] {w.size} weights for {t.size} elements")
-    edges = _edges(t, bins, range)
+    edges = _edges(t, _number_of_bins(t, bins, range), range)
     floats = _floats(t)
     shown = asarray(edges, dtype=floats, device=t.device)
     counts = _binned(t, edges, w)
@@ -122,7 +125,27 @@ def histogram_bin_edges(
 ) -> Tensor:
     """The edges of the bins that `histogram` would count in."""
     t = as_tensor("histogram_bin_edges", x).reshape(-1)
-    return asarray(_edges(t, bins, range), dtype=_floats(t), device=t.device)
+    edges = _edges(t, _number_of_bins(t, bins, range), range)
+    return asarray(edges, dtype=_floats(t), device=t.device)
+
+
+_RULES = ("auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges")
+
+
+def _number_of_bins(t: Tensor, bins: Any, ends: tuple[float, float] | None) -> Any:
+    """Bins as they were given, but for a rule its number: counted by NumPy, as its quartiles and
+    moments are of all elements."""
+    if not isinstance(bins, str):
+        return bins
+    if bins not in _RULES:
+        raise ValueError(f"[histogram] {bins!r} is no rule; there are {', '.join(_RULES)}")
+    x = t.numpy()
+    if x.dtype.kind == "b":
+        x = x.astype(np.uint8)
+    elif t.dtype.kind == "f" and t.itemsize == 2:  # whose squares may be out of range
+        x = x.astype(np.float32)
+    _edges(t, 1, ends)  # tells ends and elements that are none
+    return len(np.histogram_bin_edges(x, bins, ends)) - 1
 
 
 def _edges(t: Tensor, bins: Any, ends: tuple[float, float] | None) -> np.ndarray[Any, Any]:

@@ -8,12 +8,12 @@ from typing import Any
 from wgtensor import _core
 from wgtensor import _reductions as r
 from wgtensor._arrays import ArrayLike, as_tensor
-from wgtensor._core import Tensor
-from wgtensor._dtypes import to_dtype
+from wgtensor._core import DTypeError, Tensor
 from wgtensor._generated import isnan
 from wgtensor._generated import where as _select
 from wgtensor._naming import public
 from wgtensor._reductions import Axis
+from wgtensor._statistics import as_floats
 
 __all__ = [
     "nanargmax",
@@ -32,32 +32,52 @@ __all__ = [
 _ALL_NAN = "there is no number in a row: all are NaN"
 
 
-def _operand(op: str, x: ArrayLike, dtype: Any = None) -> tuple[Tensor, Tensor | None]:
-    """A tensor, and where it is NaN; None for what has none."""
+def _operand(op: str, x: ArrayLike, where: ArrayLike = True) -> tuple[Tensor, Tensor | None]:
+    """A tensor, and what is left out of it: NaN, and where `where` is not; None for nothing."""
     t = as_tensor(op, x)
-    t = t if dtype is None else t._astype(to_dtype(dtype))
-    return t, isnan(t) if t.dtype.kind == "f" else None
+    missing = isnan(t) if t.dtype.kind == "f" else None
+    if where is True:
+        return t, missing
+    kept = as_tensor(op, where, t.device)
+    if kept.dtype.kind != "b":
+        raise DTypeError(f"[{op}] where is of bools, not {kept.dtype}")
+    out = ~kept.broadcast_to(t.shape)
+    return t, out if missing is None else missing | out
 
 
-def _filled(op: str, x: ArrayLike, value: float, dtype: Any = None) -> Tensor:
-    t, missing = _operand(op, x, dtype)
+def _filled(op: str, x: ArrayLike, value: float, where: ArrayLike = True) -> Tensor:
+    t, missing = _operand(op, x, where)
     return t if missing is None else _select(missing, value, t)
 
 
 @public
 def nansum(
-    x: ArrayLike, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False
+    x: ArrayLike,
+    /,
+    axis: Axis = None,
+    dtype: Any = None,
+    *,
+    keepdims: bool = False,
+    where: ArrayLike = True,
 ) -> Tensor:
-    """`sum` of what is not NaN; 0 where nothing is left."""
-    return r.sum(_filled("nansum", x, 0), axis=axis, dtype=dtype, keepdims=keepdims)
+    """`sum` of what is not NaN, and where `where`, which broadcasts, holds; 0 where nothing is
+    left."""
+    return r.sum(_filled("nansum", x, 0, where), axis=axis, dtype=dtype, keepdims=keepdims)
 
 
 @public
 def nanprod(
-    x: ArrayLike, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False
+    x: ArrayLike,
+    /,
+    axis: Axis = None,
+    dtype: Any = None,
+    *,
+    keepdims: bool = False,
+    where: ArrayLike = True,
 ) -> Tensor:
-    """`prod` of what is not NaN; 1 where nothing is left."""
-    return r.prod(_filled("nanprod", x, 1), axis=axis, dtype=dtype, keepdims=keepdims)
+    """`prod` of what is not NaN, and where `where`, which broadcasts, holds; 1 where nothing is
+    left."""
+    return r.prod(_filled("nanprod", x, 1, where), axis=axis, dtype=dtype, keepdims=keepdims)
 
 
 def _extremum(op: str, x: ArrayLike, axis: Axis, keepdims: bool) -> Tensor:
@@ -121,11 +141,13 @@ def nanargmin(x: ArrayLike, /, axis: int | None = None, *, keepdims: bool = Fals
     return _place("nanargmin", x, axis, keepdims)
 
 
-def _widened(op: str, x: ArrayLike) -> tuple[Tensor, Any]:
-    """A tensor in the dtype that its sums are taken in, and the dtype of the result."""
-    t = as_tensor(op, x)
-    result = t.dtype if t.dtype.kind == "f" else _core.default_float()
-    return t._astype(result)._astype(_core.unpacked(result)), result
+def _widened(op: str, x: ArrayLike, where: ArrayLike) -> tuple[Tensor, Tensor, Any]:
+    """A tensor in the dtype that its sums are taken in, what is left out of it, and the dtype of
+    the result."""
+    given = as_floats(op, x)
+    t, missing = _operand(op, given._astype(_core.unpacked(given.dtype)), where)
+    assert missing is not None
+    return t, missing, given.dtype
 
 
 def _count(missing: Tensor, dtype: Any, axis: Axis) -> Tensor:
@@ -145,17 +167,27 @@ def _kept(t: Tensor, axis: Axis, keepdims: bool) -> Tensor:
 
 
 @public
-def nanmean(x: ArrayLike, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
-    """Mean of what is not NaN, in floats; NaN where nothing is left."""
-    t, dtype = _widened("nanmean", x)
-    return _kept(_centre(t, isnan(t), axis)._astype(dtype), axis, keepdims)
+def nanmean(
+    x: ArrayLike, /, axis: Axis = None, *, keepdims: bool = False, where: ArrayLike = True
+) -> Tensor:
+    """Mean of what is not NaN, and where `where` holds, in floats; NaN where nothing is left."""
+    t, missing, dtype = _widened("nanmean", x, where)
+    return _kept(_centre(t, missing, axis)._astype(dtype), axis, keepdims)
 
 
-def _spread(op: str, x: ArrayLike, axis: Axis, correction: float, keepdims: bool) -> Tensor:
-    t, dtype = _widened(op, x)
-    missing = isnan(t)
+def _spread(
+    op: str,
+    x: ArrayLike,
+    axis: Axis,
+    correction: float | None,
+    ddof: float | None,
+    keepdims: bool,
+    where: ArrayLike,
+) -> Tensor:
+    less = r.correction_of(op, correction, ddof)
+    t, missing, dtype = _widened(op, x, where)
     apart = _select(missing, 0, t - _centre(t, missing, axis))
-    left = _count(missing, t.dtype, axis) - correction
+    left = _count(missing, t.dtype, axis) - less
     squares = r.sum(apart * apart, axis=axis, keepdims=True)
     v = _select(left > 0, squares / _select(left > 0, left, 1), builtins.float("nan"))
     if op == "nanstd":
@@ -165,18 +197,33 @@ def _spread(op: str, x: ArrayLike, axis: Axis, correction: float, keepdims: bool
 
 @public
 def nanvar(
-    x: ArrayLike, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False
+    x: ArrayLike,
+    /,
+    axis: Axis = None,
+    *,
+    correction: float | None = None,
+    keepdims: bool = False,
+    ddof: float | None = None,
+    where: ArrayLike = True,
 ) -> Tensor:
-    """`var` of what is not NaN, in floats; NaN where `correction` numbers or fewer are left."""
-    return _spread("nanvar", x, axis, correction, keepdims)
+    """`var` of what is not NaN, and where `where` holds, in floats; NaN where `correction` (or
+    `ddof`) numbers or fewer are left."""
+    return _spread("nanvar", x, axis, correction, ddof, keepdims, where)
 
 
 @public
 def nanstd(
-    x: ArrayLike, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False
+    x: ArrayLike,
+    /,
+    axis: Axis = None,
+    *,
+    correction: float | None = None,
+    keepdims: bool = False,
+    ddof: float | None = None,
+    where: ArrayLike = True,
 ) -> Tensor:
     """The square root of `nanvar`."""
-    return _spread("nanstd", x, axis, correction, keepdims)
+    return _spread("nanstd", x, axis, correction, ddof, keepdims, where)
 
 
 def _scan(op: str, x: ArrayLike, axis: int | None, dtype: Any, empty: float) -> Tensor:

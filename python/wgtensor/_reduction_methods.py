@@ -111,8 +111,7 @@ def _spread(name: str) -> Callable[..., Tensor]:
         correction: float | None = None,
         dim: r.Axis = None,
     ) -> Tensor:
-        if correction is not None and ddof is not None:
-            raise TypeError(f"[{name}] takes ddof= or correction=, not both")
+        less = r.correction_of(name, correction, ddof)
         if dim is not None and correction is None:
             raise TypeError(
                 f"[{name}] dim={dim!r} needs correction=: 1 is PyTorch's default, 0 NumPy's"
@@ -121,7 +120,7 @@ def _spread(name: str) -> Callable[..., Tensor]:
         y: Tensor = function(
             x,
             axis=_one_axis(name, axis, dim, None),
-            correction=correction if correction is not None else ddof or 0,
+            correction=less,
             keepdims=keepdims,
         )
         return into(name, out, y)

@@ -119,31 +119,54 @@ def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
     return _operand("argmin", x)._argmin(_one_axis("argmin", axis), keepdims)
 
 
-def _spread(op: str, x: ArrayLike, axis: Axis, correction: Any, keepdims: bool) -> Tensor:
-    if isinstance(correction, np.generic):
-        correction = correction.item()
-    if not isinstance(correction, (int, float)):
-        raise TypeError(f"[{op}] correction must be a number, not {correction!r}")
-    return _operand(op, x)._var(axis, builtins.float(correction), keepdims, op)
+def correction_of(op: str, correction: Any, ddof: Any) -> float:
+    """What a divisor is less than the number of elements, by either of its names; 0 for none."""
+    if correction is not None and ddof is not None:
+        raise TypeError(f"[{op}] takes ddof= or correction=, not both")
+    name, value = ("correction", correction) if ddof is None else ("ddof", ddof)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, (int, float, type(None))):
+        raise TypeError(f"[{op}] {name} must be a number, not {value!r}")
+    return builtins.float(value or 0)
+
+
+def _spread(
+    op: str, x: ArrayLike, axis: Axis, correction: Any, keepdims: bool, ddof: Any
+) -> Tensor:
+    return _operand(op, x)._var(axis, correction_of(op, correction, ddof), keepdims, op)
 
 
 def var(
-    x: ArrayLike, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
+    x: ArrayLike,
+    /,
+    *,
+    axis: Axis = None,
+    correction: float | None = None,
+    keepdims: bool = False,
+    ddof: float | None = None,
 ) -> Tensor:
-    """Variance over axes: squared differences from the mean, summed, over n - correction.
+    """Variance over axes: squared differences from the mean, summed, over n - correction, of which
+    ddof is NumPy's name; n by default.
 
     Two passes (Chan, Golub and LeVeque 1983), so that a large mean costs no accuracy. Integers and
     bools in the default float. NaN for no elements; where
     n <= correction the divisor is 0, as NumPy's.
     """
-    return _spread("var", x, axis, correction, keepdims)
+    return _spread("var", x, axis, correction, keepdims, ddof)
 
 
 def std(
-    x: ArrayLike, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
+    x: ArrayLike,
+    /,
+    *,
+    axis: Axis = None,
+    correction: float | None = None,
+    keepdims: bool = False,
+    ddof: float | None = None,
 ) -> Tensor:
     """Standard deviation over axes: the square root of var."""
-    return _spread("std", x, axis, correction, keepdims)
+    return _spread("std", x, axis, correction, keepdims, ddof)
 
 
 def logsumexp(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
