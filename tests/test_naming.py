@@ -253,6 +253,25 @@ def test_one_read_tells_all_that_is_out_of_range() -> None:
     wt.synchronize()
 
 
+@pytest.mark.parametrize(
+    "read",
+    [
+        wt.nonzero,
+        wt.unique,
+        wt.histogram,
+        lambda x: wt.repeat([1, 2], x[0, :2]),
+        lambda x: wt.bincount(x[0].int()),
+        lambda x: x.item(0, 0),
+        lambda x: x.to(np.float16).tolist(),
+        lambda x: wt.save("x.npy", x),
+    ],
+)
+def test_what_reads_is_not_named(read: Any) -> None:
+    x = wt.ones((4, 3))[tensor(BAD)]
+    with pytest.raises(IndexError, match=r"^\[getitem\] index 9 is out of bounds"):
+        read(x)
+
+
 def test_what_counts_from_no_end_tells_negative_indices() -> None:
     for dtype in ("int8", "int32", "uint8"):
         i = wt.asarray(np.array([1, 0, 1], dtype))

@@ -32,6 +32,7 @@ class Error : public std::runtime_error {
   uint64_t requested = 0;             // bytes, out_of_memory only
   std::optional<uint64_t> available;  // bytes, where known
   int line = 0, column = 0;           // shader only
+  bool late = false;                  // found by a kernel, told by whatever reads next
 
   /// The same with another text.
   Error with_text(const std::string& text) const {
@@ -40,6 +41,7 @@ class Error : public std::runtime_error {
     e.available = available;
     e.line = line;
     e.column = column;
+    e.late = late;
     return e;
   }
 };

@@ -40,25 +40,30 @@ std::map<ErrorKind, py::handle>& types() {
 
 py::handle generic;
 
-void raise_python(const Error& e) {
-  switch (e.kind) {
+/// Python's own error of a kind, where it is no class of ours.
+PyObject* builtin_of(ErrorKind kind) {
+  switch (kind) {
     case ErrorKind::index:
-      PyErr_SetString(PyExc_IndexError, e.what());
-      return;
+      return PyExc_IndexError;
     case ErrorKind::value:
-      PyErr_SetString(PyExc_ValueError, e.what());
-      return;
+      return PyExc_ValueError;
     case ErrorKind::type:
-      PyErr_SetString(PyExc_TypeError, e.what());
-      return;
+      return PyExc_TypeError;
     case ErrorKind::overflow:
-      PyErr_SetString(PyExc_OverflowError, e.what());
-      return;
+      return PyExc_OverflowError;
     case ErrorKind::runtime:
-      PyErr_SetString(PyExc_RuntimeError, e.what());
-      return;
+      return PyExc_RuntimeError;
     default:
-      break;
+      return nullptr;
+  }
+}
+
+void raise_python(const Error& e) {
+  if (PyObject* type = builtin_of(e.kind)) {
+    py::object instance = py::handle(type)(e.what());
+    if (e.late) instance.attr("_late") = true;
+    PyErr_SetObject(type, instance.ptr());
+    return;
   }
   auto it = types().find(e.kind);
   py::handle type = it == types().end() ? generic : it->second;

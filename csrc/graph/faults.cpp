@@ -73,7 +73,9 @@ void FaultReport::check(rt::Device& device, rt::Lock& lock) {
   }
   if (!first) return;
   if (found > kTold) text += "; and " + std::to_string(found - kTold) + " more";
-  raise(first->message.empty() ? ErrorKind::index : ErrorKind::value, text);
+  Error error(first->message.empty() ? ErrorKind::index : ErrorKind::value, text);
+  error.late = true;
+  throw error;
 }
 
 }  // namespace wgt::graph

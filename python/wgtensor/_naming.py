@@ -67,7 +67,11 @@ def _check_tensors(error: AttributeError, name: str) -> None:
 
 
 def _rename(error: Exception, name: str) -> None:
-    """Puts the name in front of a message, in place of another function's."""
+    """Puts the name in front of a message, in place of another function's; of what a kernel has
+    found the function is named that the kernel was of, not that which reads.
+    """
+    if getattr(error, "_late", False):
+        return
     if len(error.args) != 1 or not isinstance(error.args[0], str):
         return
     text = error.args[0]
