@@ -44,8 +44,17 @@ void Sender::push(const Job& job) {
 
 void Sender::drain() {
   if (!thread_.joinable() || fork_flag.load(std::memory_order_relaxed)) return;
+  help();
   std::unique_lock<std::mutex> l(mutex_);
   idle_.wait(l, [this] { return jobs_.empty() && !busy_; });
+}
+
+void Sender::help() {
+  if (core_.adapter.type == "cpu" || !thread_.joinable() ||
+      fork_flag.load(std::memory_order_relaxed))
+    return;
+  std::unique_lock<std::mutex> l(mutex_);
+  while (!jobs_.empty() && !busy_) send_next(l);
 }
 
 bool Sender::sent(uint64_t number) {
@@ -101,22 +110,29 @@ void Sender::raise_refused() {
 void Sender::run() {
   std::unique_lock<std::mutex> l(mutex_);
   for (;;) {
-    wake_.wait(l, [this] { return stop_ || !jobs_.empty(); });
+    wake_.wait(l, [this] { return !busy_ && (stop_ || !jobs_.empty()); });
     if (jobs_.empty()) return;
-    Job job = jobs_.front();
-    jobs_.pop_front();
-    busy_ = true;
-    l.unlock();
-    try {
-      send(job);
-    } catch (const Error&) {
-      core_.signals->complete(job.number);  // the device is lost; who waits finds out by check()
-    }
-    l.lock();
-    newest_sent_ = job.number;
-    busy_ = false;
-    if (jobs_.empty()) idle_.notify_all();
+    send_next(l);
   }
+}
+
+void Sender::send_next(std::unique_lock<std::mutex>& l) {
+  Job job = jobs_.front();
+  jobs_.pop_front();
+  busy_ = true;
+  l.unlock();
+  try {
+    send(job);
+  } catch (const Error&) {
+    core_.signals->complete(job.number);  // the device is lost; who waits finds out by check()
+  }
+  l.lock();
+  newest_sent_ = job.number;
+  busy_ = false;
+  if (jobs_.empty())
+    idle_.notify_all();
+  else
+    wake_.notify_one();
 }
 
 void Sender::send(const Job& job) {

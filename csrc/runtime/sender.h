@@ -31,6 +31,9 @@ class Sender {
   /// Waits until every job is sent. Needed before anything else is submitted or the device
   /// destroyed. [lock]
   void drain();
+  /// For who is about to wait: sends what the thread has not taken yet, as it takes some 15 µs to
+  /// wake. Not to software drivers, which compute in the call. [lock]
+  void help();
   /// Whether the jobs up to this number are sent.
   bool sent(uint64_t number);
   /// From now on nothing is accepted, and what was not sent yet is dropped: for the end of the
@@ -42,6 +45,7 @@ class Sender {
 
  private:
   void run();
+  void send_next(std::unique_lock<std::mutex>& l);
   void discard(const Job& job);
   void send(const Job& job);
   void refuse(const Job& job, const std::string& why);

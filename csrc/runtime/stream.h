@@ -55,6 +55,8 @@ class Stream {
   void submit();
   /// Waits until everything submitted has reached the driver.
   void drain() { sender_.drain(); }
+  /// For who is about to wait: sends what the thread has not begun to.
+  void help() { sender_.help(); }
   /// Ends the sending thread; submits happen on the caller's from now on.
   void close() { sender_.close(); }
   /// At the end of the process: waits, some seconds at most, for a software driver. It compiles on
