@@ -58,6 +58,14 @@ if(WGTENSOR_SANITIZE)
   add_link_options(-fsanitize=${WGTENSOR_SANITIZE})
 endif()
 
+# Parsing the standard library is half of what compiling takes; `ARGN` are further headers.
+function(wgt_precompile target)
+  target_precompile_headers(
+    ${target} PRIVATE <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <cstring>
+    <deque> <functional> <map> <memory> <mutex> <optional> <set> <string> <string_view> <thread>
+    <unordered_map> <utility> <variant> <vector> ${ARGN})
+endfunction()
+
 # Installed code finds wgpu-native beside itself; the build tree keeps a copy under wgtensor/.
 function(wgt_set_rpath target)
   if(APPLE)
