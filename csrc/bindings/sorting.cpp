@@ -58,12 +58,7 @@ void init_sorting(py::module_& m) {
         std::vector<std::optional<Tensor>> wanted;
         for (py::handle v : values)
           wanted.push_back(v.is_none() ? std::nullopt : std::optional(py::cast<Tensor>(v)));
-        std::vector<Tensor> results = unlocked([&] {
-          Selection s = select_true(mask);
-          std::vector<Tensor> out;
-          for (const auto& v : wanted) out.push_back(v ? elements(s, *v) : places(s));
-          return out;
-        });
+        std::vector<Tensor> results = unlocked([&] { return select_true(mask, wanted); });
         py::list out;
         for (Tensor& t : results) out.append(made(std::move(t)));
         return out;

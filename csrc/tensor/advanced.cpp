@@ -175,7 +175,7 @@ Tensor index_at(const Tensor& t, const Resolved& key, const char* op) {
 Tensor advanced_index(const Tensor& t, const std::vector<KeyItem>& key, const char* op) {
   bool whole = key.size() == 1 && key[0].what == KeyItem::mask && t.rank() > 0 &&
                key[0].tensor.rank() == t.rank();
-  if (whole && !autograd::recording(t)) return elements(select_true(key[0].tensor), t);
+  if (whole && !autograd::recording(t)) return select_true(key[0].tensor, {t})[0];
   return index_at(t, resolve(key), op);
 }
 

@@ -37,7 +37,7 @@ std::vector<Tensor> unravelled(const Tensor& flat, const Dims& shape) {
 }  // namespace
 
 std::vector<Tensor> places_of_true(const Tensor& mask) {
-  return unravelled(places(select_true(mask)), mask.shape());
+  return unravelled(select_true(mask, {std::nullopt})[0], mask.shape());
 }
 
 }  // namespace wgt

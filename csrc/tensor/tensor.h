@@ -161,17 +161,11 @@ Tensor unpermuted(const Tensor& t, const Tensor& order);
 /// whether one is equal (found); int32. Both of one dtype. NaN is above all and equals itself.
 Tensor search(const Tensor& sorted, const Tensor& values, graph::SearchSide side, const char* op);
 
-/// The true elements of a tensor in row-major order, counted.
-struct Selection {
-  Tensor mask, before;  // flattened; how many are before each block, and all
-  int64_t count = 0;
-};
-/// Anything but 0 is true. Reads the count back: waits.
-Selection select_true(const Tensor& t);
-/// Places (int32) in row-major order. Raises UnsupportedError for 2^31 elements or more.
-Tensor places(const Selection& s);
-/// The elements of `t`, of the mask's size, that are selected.
-Tensor elements(const Selection& s, const Tensor& t);
+/// What a mask, where anything but 0 is true, selects of each tensor of its size, in row-major
+/// order; of none the places (int32). Reads their number back: waits. Raises UnsupportedError for
+/// 2^31 elements or more.
+std::vector<Tensor> select_true(const Tensor& mask,
+                                const std::vector<std::optional<Tensor>>& wanted);
 /// As NumPy's @: vectors, matrices, broadcast batches.
 Tensor matmul(const Tensor& a, const Tensor& b);
 /// x @ weight.T + bias of [.., in], [out, in] or [in], and what broadcasts. Raises ShapeError.
