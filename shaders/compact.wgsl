@@ -37,6 +37,7 @@ var<workgroup> so_sums: array<u32, 512>;
 //% if COMPACT
 var<workgroup> co_places: array<u32, 2048>;
 //% end
+//% let WIDTH = 256
 //% include sort_sums.wgsl
 
 @compute @workgroup_size(256, 1, 1)

@@ -17,6 +17,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) n
 }
 //% else
 var<workgroup> so_sums: array<u32, 512>;
+//% let WIDTH = 256
 //% include sort_sums.wgsl
 
 @compute @workgroup_size(256, 1, 1)

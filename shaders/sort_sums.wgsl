@@ -1,4 +1,5 @@
-// The sum of what lanes below have, and that of all 256 lanes. Between two calls lies a barrier.
+// The sum of what lanes below have, and that of all WIDTH lanes, 256 of them where there are no SUBGROUPS. Between two
+// calls lies a barrier.
 //% if SUBGROUPS
 // Lanes are numbered as subgroups are: number, size, place in it.
 var<private> so_subgroup: vec3<u32>;
@@ -8,7 +9,7 @@ fn sum_before(lane: u32, value: u32) -> vec2<u32> {
   if (so_subgroup.z + 1u == so_subgroup.y) { so_sums[so_subgroup.x] = before + value; }
   workgroupBarrier();
   var sums = vec2<u32>(before, 0u);
-  for (var i = 0u; i < 256u / so_subgroup.y; i++) {
+  for (var i = 0u; i < {{WIDTH}}u / so_subgroup.y; i++) {
     let other = so_sums[i];
     sums += vec2<u32>(select(0u, other, i < so_subgroup.x), other);
   }

@@ -23,6 +23,7 @@ fn padded(i: u32) -> u32 {
   return i + (i >> 5u);
 }
 
+//% let WIDTH = 256
 //% include sort_sums.wgsl
 
 @compute @workgroup_size(256, 1, 1)

@@ -56,8 +56,12 @@ def test_zero_that_stands_for_something_else() -> None:
     ("name", "value", "words"),
     [
         ("limits", "none", "expected 'default' or nothing"),
-        ("kernels", "cpu", "expected 'gpu', 'software', 'matmul:NAME', or nothing"),
-        ("kernels", "matmul:", "expected 'gpu', 'software', nothing, or 'matmul:' and one of "),
+        ("kernels", "cpu", "expected 'gpu', 'gpu:ballots', 'software', 'matmul:NAME', or nothing"),
+        (
+            "kernels",
+            "matmul:",
+            "'gpu:ballots', 'software', nothing, or 'matmul:' and one of ",
+        ),
         ("log", "loud", "expected 'off', 'error', 'warning', 'info', 'debug', or 'trace'"),
         ("debug", "maybe", "expected 0 or 1"),
     ],

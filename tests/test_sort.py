@@ -57,6 +57,19 @@ def test_many_rows(device: wt.Device, rng: np.random.Generator) -> None:
         verify(a, wt.asarray(a, device=device))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float32", "float64"])
+def test_ballots(dtype: str, rng: np.random.Generator) -> None:
+    """The kernel of adapters with subgroups, in small workgroups on others."""
+    if not device_has(dtype):
+        pytest.skip("the adapter has no such dtype")
+    with setting(kernels="gpu:ballots"):
+        device = wt.Device()
+        device.synchronize()
+    for shape in [(257,), (5, 300), (3, 1025), (20_000,)]:
+        a = reference.disorder(rng, shape, dtype)
+        verify(a, wt.asarray(a, device=device), descending=shape[0] == 3)
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", ["float32", "int8", "float16", "bool"])
 def test_axes_and_layouts(dtype: str, layout: str, rng: np.random.Generator) -> None:

@@ -16,6 +16,8 @@ constexpr int64_t kSerialChunk = 32768;               // llvmpipe ends loops aft
 constexpr int64_t kSerialParts = 128;                 // of all rows, if they have kDigits elements
 constexpr int64_t kSerialLines = 64;                  // parts of a row that one lane sums
 constexpr uint32_t kWorkgroupWords = 5248;            // of a tile of 4096 elements
+constexpr int64_t kSubgroups = 8;                     // of a workgroup that ranks by ballots
+constexpr int64_t kLeastSubgroup = 16;                // lanes of theirs
 
 class SortLowering {
  public:
@@ -25,7 +27,17 @@ class SortLowering {
         id_(c.fusion.groups[static_cast<size_t>(gi)].anchor),
         node_(c.g.node_of(id_)),
         keys_(node_->inputs[0]->dtype, node_->sort),
-        software_(c.device.software_kernels()) {}
+        software_(c.device.software_kernels()) {
+    rt::SubgroupSizes sizes = c.device.subgroup_sizes();
+    // Small workgroups are for tests: software adapters compile large kernels for long.
+    const bool small = c.device.options().kernels == "gpu:ballots" && c.device.is_software();
+    if (!software_ && (sizes.least >= kLeastSubgroup || (small && sizes.least))) {
+      lanes_ = small ? 64 : std::min(kSubgroups * sizes.least, kDigits);
+      per_lane_ = small ? 4 : per_lane_;
+      subgroups_ = lanes_ / sizes.least;
+      ballot_words_ = sizes.most <= 32 ? 1 : sizes.most <= 64 ? 2 : 4;
+    }
+  }
 
   void run() {
     for (const Part& part : plan()) {
@@ -73,7 +85,7 @@ class SortLowering {
     int64_t rows = code.out.extent(0);
     count_ = code.out.extent(1);
     bool roomy = c_.device.limits().max_workgroup_memory >= kWorkgroupWords * 4;
-    tile_ = kDigits * (roomy ? 16 : 8);
+    tile_ = (ranks() ? lanes_ : kDigits) * (roomy ? per_lane_ : std::min<int64_t>(per_lane_, 8));
     chunk_ = tile_;
     if (software_)
       chunk_ = std::clamp(rows * count_ / kSerialParts, kDigits,
@@ -139,12 +151,12 @@ class SortLowering {
     Code code(*this);
     read_source(code);
     write_result(code);
-    kernels::Vars vars = tile_vars(code.k, count_ <= 1024 ? 4 : tile_ / kDigits);
+    kernels::Vars vars = tile_vars(code.k, count_ <= tile_ / 4 ? tile_ / 4 : tile_);
     vars.set("SCATTER", int64_t{0});
     set_bits(vars, code.k, 0, keys_.bits);
     vars.set("TILES", code.k.params.add("tiles", 1));
     Step step;
-    emit(code, step, "sort tile", "sort_tile.wgsl", vars, rows_, true);
+    emit(code, step, "sort tile", tile_shader(), vars, rows_, true);
   }
 
   void sort_by_passes() {
@@ -175,7 +187,11 @@ class SortLowering {
   void count_digits(const Items& from, int table, int shift) {
     Code code(*this);
     read(code, from, false);
-    kernels::Vars vars = software_ ? serial_vars(code.k) : tile_vars(code.k, tile_ / kDigits);
+    kernels::Vars vars = software_ ? serial_vars(code.k) : common(code.k);
+    if (!software_) {
+      vars.set("K", tile_ / kDigits);
+      vars.set("TILES", tiles(code.k));
+    }
     set_bits(vars, code.k, shift, shift + 8);
     vars.set("STAGE", int64_t{0});
     std::string name = bind(code.k, table, rows_ * kDigits * parts_, true);
@@ -219,7 +235,7 @@ class SortLowering {
   void move(const Items& from, const Items& to, int table, int totals, int shift, bool last) {
     Code code(*this);
     read(code, from, true);
-    kernels::Vars vars = software_ ? serial_vars(code.k) : tile_vars(code.k, tile_ / kDigits);
+    kernels::Vars vars = software_ ? serial_vars(code.k) : tile_vars(code.k, tile_);
     set_bits(vars, code.k, shift, shift + 8);
     vars.set("STAGE", int64_t{2});
     vars.set("SCATTER", int64_t{1});
@@ -237,7 +253,7 @@ class SortLowering {
       write_result(code);
     else
       write_items(code, step, to);
-    emit(code, step, "sort move", software_ ? "sort_serial.wgsl" : "sort_tile.wgsl", vars, groups(),
+    emit(code, step, "sort move", software_ ? "sort_serial.wgsl" : tile_shader(), vars, groups(),
          last);
   }
 
@@ -317,13 +333,22 @@ class SortLowering {
     return vars;
   }
 
-  kernels::Vars tile_vars(KernelCode& k, int64_t per_lane) const {
+  bool ranks() const { return lanes_ > 0; }
+  const char* tile_shader() const { return ranks() ? "sort_rank.wgsl" : "sort_tile.wgsl"; }
+  std::string tiles(KernelCode& k) const {
+    return k.params.add("tiles", static_cast<uint32_t>(parts_));
+  }
+
+  kernels::Vars tile_vars(KernelCode& k, int64_t tile) const {
     kernels::Vars vars = common(k);
-    vars.set("K", per_lane);
-    // Sums by subgroups make this kernel slower by a third on an H100: 16M int32 in 1.24 ms, not
-    // 0.91.
-    vars.set("SUBGROUPS", int64_t{0});
-    vars.set("TILES", k.params.add("tiles", static_cast<uint32_t>(parts_)));
+    vars.set("K", tile / (ranks() ? lanes_ : kDigits));
+    vars.set("SUBGROUPS", int64_t{ranks()});
+    vars.set("TILES", tiles(k));
+    if (ranks()) {
+      vars.set("LANES", lanes_);
+      vars.set("GROUPS", subgroups_);
+      vars.set("WORDS", ballot_words_);
+    }
     return vars;
   }
 
@@ -358,6 +383,9 @@ class SortLowering {
   SortKeys keys_;
   bool software_, whole_ = true, merges_ = false;
   Part part_;
+  int64_t lanes_ = 0, subgroups_ = 0;  // of workgroups that rank by ballots
+  int64_t per_lane_ = 16;              // elements of a tile
+  int64_t ballot_words_ = 1;
   int64_t rows_ = 0, count_ = 0;
   int64_t tile_ = 0;               // elements that a workgroup sorts
   int64_t chunk_ = 0, parts_ = 1;  // elements of a row that are counted together

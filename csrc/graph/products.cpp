@@ -54,7 +54,8 @@ int named_variant(std::string_view kernels) {
   for (int v = 0; v < kernels::matmul_variant_count(); ++v)
     names += std::string(v ? ", " : "") + kernels::matmul_variant_name(v);
   raise(ErrorKind::value, "WGTENSOR_KERNELS='" + std::string(kernels) +
-                              "': expected 'gpu', 'software', nothing, or 'matmul:' and one of " +
+                              "': expected 'gpu', 'gpu:ballots', 'software', nothing, or "
+                              "'matmul:' and one of " +
                               names);
 }
 

@@ -74,6 +74,24 @@ std::string vendor_name(uint32_t id) {
   }
 }
 
+SubgroupSizes subgroups_of(uint32_t vendor) {
+  switch (vendor) {
+    case 0x10de:  // NVIDIA
+    case 0x106b:  // Apple
+      return {32, 32};
+    case 0x1002:  // AMD
+      return {32, 64};
+    case 0x8086:  // Intel
+      return {8, 32};
+    case 0x10005:  // Mesa's llvmpipe, by its vectors
+      return {4, 16};
+    case 0x1ae0:  // SwiftShader
+      return {4, 4};
+    default:
+      return {};
+  }
+}
+
 AdapterInfo describe(WGPUAdapter handle) {
   AdapterInfo out;
   out.handle = handle;
@@ -87,6 +105,8 @@ AdapterInfo describe(WGPUAdapter handle) {
     out.driver = driver + (driver.empty() || version.empty() ? "" : " ") + version;
     out.backend = backend_name(info.backendType);
     out.type = type_name(info.adapterType);
+    out.subgroups = {info.subgroupMinSize, info.subgroupMaxSize};
+    if (!out.subgroups.least) out.subgroups = subgroups_of(info.vendorID);  // not told by 29.0.1.1
     wgpuAdapterInfoFreeMembers(info);
   }
   for (const native::FeatureRow& row : native::feature_rows()) {

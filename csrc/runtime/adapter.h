@@ -27,6 +27,11 @@ struct Features {
 /// Names of the features that are true, in a fixed order.
 std::vector<std::string> feature_names(const Features& f);
 
+/// How many lanes subgroups have; 0: unknown.
+struct SubgroupSizes {
+  int64_t least = 0, most = 0;
+};
+
 struct AdapterInfo {
   int index = 0;  // position in adapters()
   std::string name, vendor, driver;
@@ -35,6 +40,7 @@ struct AdapterInfo {
   uint32_t vendor_id = 0, device_id = 0;
   Limits limits;
   Features features;
+  SubgroupSizes subgroups;
   void* handle = nullptr;  // WGPUAdapter, kept for the life of the process
 };
 

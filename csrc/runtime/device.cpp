@@ -59,9 +59,16 @@ bool Device::is_software() const {
 int Device::compute_units() const {
   return impl_->core.units;
 }
+SubgroupSizes Device::subgroup_sizes() const {
+  return features().subgroups ? impl_->core.adapter.subgroups : SubgroupSizes{};
+}
+bool Device::has_exact_units() const {
+  const AdapterInfo& a = impl_->core.adapter;
+  return a.vendor_id == 0x10de && a.backend == "vulkan";  // the tests of rounding tell
+}
 bool Device::software_kernels() const {
   const std::string& kernels = options().kernels;
-  return kernels == "software" || (kernels != "gpu" && is_software());
+  return kernels == "software" || (!kernels.starts_with("gpu") && is_software());
 }
 bool Device::use_immediates(uint32_t param_bytes) const {
   return param_bytes <= impl_->core.limits.max_immediates;
@@ -238,6 +245,7 @@ void Device::catch_up(Lock& lock) {
 // Drivers may keep a thread that submits waiting; who waits here for it can be interrupted.
 void Device::Impl::submit_later(Lock& lock) {
   uint64_t number = core.submitted;
+  stream.help();
   wait_until(
       core, [&] { return stream.sent(number); }, &lock);
   stream.submit();

@@ -26,7 +26,7 @@ struct DeviceOptions {
   bool default_limits = false;  // ask for no feature and WebGPU's default limits only
   bool debug = false;           // shaders with runtime checks, fresh buffers poisoned, labels
   uint64_t max_binding = 0;     // bytes, to stay below the adapter's limit; 0: as it is
-  std::string kernels;          // "gpu", "software"; else as the adapter is
+  std::string kernels;          // "gpu", "gpu:ballots", "software"; else as the adapter is
   uint64_t memory_limit = 0;    // bytes of buffers, used and free; 0: none
 };
 
@@ -84,6 +84,10 @@ class Device {
   const DeviceOptions& options() const;
   bool is_software() const;  // adapter type "cpu"
   int compute_units() const;
+  SubgroupSizes subgroup_sizes() const;  // none without the feature
+  /// Whether an fma rounds once, reciprocals and their roots are within a unit in the last place,
+  /// and halves become floats unchanged: then a few of these give correctly rounded results.
+  bool has_exact_units() const;
   bool software_kernels() const;  // whether to choose kernels that suit such an adapter
   bool use_immediates(uint32_t param_bytes) const;
   Stats& stats();  // [lock]
