@@ -167,6 +167,20 @@ def test_what_takes_no_time_is_not_worth_any(
     assert (choice(own)["kernel"], choice(own)["origin"]) == (kernels[0], "estimate")
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_folds_are_tried_with_the_memory_that_each_takes(
+    axis: int, tmp_path: Path, caplog: pytest.LogCaptureFixture, rng: np.random.Generator
+) -> None:
+    """Partial results of one shape may be many more than those of the shape tried before."""
+    a = random_array(rng, (64, 40_000), "int32")
+    for device in measuring(tmp_path, kernels="gpu"):
+        total = wt.sum(wt.asarray(a, device=device), axis=axis)
+        np.testing.assert_array_equal(total.numpy(), a.sum(axis=axis, dtype=np.int32))
+        wt._autotune.save()
+        assert len(next(iter(wt.autotune_info(device)["choices"].values()))["ms"]) > 1
+    assert "is not used" not in caplog.text
+
+
 def test_a_choice_lasts_as_long_as_the_process(
     device: wt.Device, kernels: list[str], rng: np.random.Generator
 ) -> None:

@@ -139,9 +139,9 @@ Workbench::Workbench(const LowerContext& c, int group, rt::Stopwatch& watch)
 }
 
 rt::Buffer* Workbench::buffer(int value, uint64_t bytes) {
-  auto it = buffers_.find(value);
-  if (it == buffers_.end()) it = buffers_.emplace(value, device_.allocate(bytes)).first;
-  return it->second.get();
+  rt::BufferRef& b = buffers_[value];
+  if (!b || b->bytes < bytes) b = device_.allocate(bytes);  // scratch of another candidate is less
+  return b.get();
 }
 
 rt::BufferRef Workbench::upload(const std::vector<char>& bytes) {
