@@ -32,8 +32,11 @@ void split(ReduceShape& s, bool software, int64_t target) {
   int64_t groups = (s.outs / s.ow + s.to - 1) / s.to;
   const int64_t least = software ? 65536 : 8192;
   int64_t work = s.count * s.to * s.ow;
-  s.splits =
-      std::clamp<int64_t>(std::min(target / std::max<int64_t>(groups, 1), work / least), 1, 1024);
+  // Half of the workgroups wanted, without a second kernel, are as good; so are fewer columns.
+  const int64_t most_splits = s.row ? 1024 : 512;
+  s.splits = std::clamp<int64_t>(std::min(target / std::max<int64_t>(groups, 1), work / least), 1,
+                                 most_splits);
+  if (!software && s.splits < 4) s.splits = 1;
   int64_t most = kMostSteps * s.tr * s.rw;
   if (software && !s.row)
     most = std::min(most, std::max({kAtHand / s.outs, int64_t{64}, s.count / 4096}));
