@@ -71,9 +71,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 //% include matmul_positions.wgsl
 //% for r in 0..TM
 //% for j in 0..TN / 4
-  var sum_{{r}}_{{j}} = vec4<{{T}}>();
 //% if HALF
+  var low_{{r}}_{{j}} = vec2<f16>();  // pairs, as units multiply them
+  var high_{{r}}_{{j}} = vec2<f16>();
   var whole_{{r}}_{{j}} = vec4<f32>();
+//% else
+  var sum_{{r}}_{{j}} = vec4<{{T}}>();
 //% end
 //% end
 //% end

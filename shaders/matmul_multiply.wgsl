@@ -23,7 +23,12 @@
 //% for r in 0..TM
 //% for q in 0..TN / 4
 //% let j = r % 2 == 0 ? q : TN / 4 - 1 - q
+//% if HALF
+        low_{{r}}_{{j}} = fma(vec2<f16>(a_{{k}}_{{r / 4}}[{{r % 4}}]), b_{{k}}_{{j}}.xy, low_{{r}}_{{j}});
+        high_{{r}}_{{j}} = fma(vec2<f16>(a_{{k}}_{{r / 4}}[{{r % 4}}]), b_{{k}}_{{j}}.zw, high_{{r}}_{{j}});
+//% else
         sum_{{r}}_{{j}} += a_{{k}}_{{r / 4}}[{{r % 4}}] * b_{{k}}_{{j}};
+//% end
 //% end
 //% end
 //% end
@@ -35,8 +40,9 @@
 //% if HALF
 //% for r in 0..TM
 //% for j in 0..TN / 4
-      whole_{{r}}_{{j}} += vec4<f32>(sum_{{r}}_{{j}});
-      sum_{{r}}_{{j}} = vec4<f16>();
+      whole_{{r}}_{{j}} += vec4<f32>(vec2<f32>(low_{{r}}_{{j}}), vec2<f32>(high_{{r}}_{{j}}));
+      low_{{r}}_{{j}} = vec2<f16>();
+      high_{{r}}_{{j}} = vec2<f16>();
 //% end
 //% end
 //% end
