@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import wgtensor as wt
+from helpers import device_has
 from tolerances import check
 
 pytestmark = pytest.mark.short
@@ -257,6 +258,21 @@ def test_angles_of_points_in_all_quadrants() -> None:
     error = np.abs(made - exact)[normal]
     assert np.all(error <= 4 * np.spacing(np.abs(exact[normal]).astype(np.float32)))
     assert np.array_equal(np.signbit(made), np.signbit(exact))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_denormal_numbers_are_not_equal_to_zero(dtype: str) -> None:
+    if not device_has(dtype):
+        pytest.skip("the adapter has no such dtype")
+    bits = {"float16": np.uint16, "bfloat16": np.uint16, "float32": np.uint32, "float64": np.uint64}
+    sign = 1 << (8 * bits[dtype](0).itemsize - 1)
+    integers = np.array([0, sign, 1, sign + 1, 2], bits[dtype])
+    t = wt.bitcast(wt.asarray(integers), dtype)
+    same = np.eye(5, dtype=np.bool_)
+    same[:2, :2] = True
+    check(t[:, None] == t, same)
+    check(t[:, None] != t, ~same)
+    check(t.astype("bool"), np.array([False, False, True, True, True]))
 
 
 def test_quotients_and_roots_are_rounded_correctly() -> None:
