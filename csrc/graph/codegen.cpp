@@ -174,8 +174,13 @@ std::string SpaceCode::load_four(const std::string& name, DType t, bool vec4,
                                  const std::string& i) {
   if (is_packed(t)) {
     bool bytes = info(t).per_element == 4;
-    std::string first = let(name + "[" + i + (bytes ? " >> 2u]" : " >> 1u]"));
-    std::string second = bytes ? "" : let(name + "[(" + i + " >> 1u) + 1u]");
+    std::string first = let(name + "[" + i + (bytes || vec4 ? " >> 2u]" : " >> 1u]")), second;
+    if (!bytes && vec4) {
+      second = first + ".y";
+      first += ".x";
+    } else if (!bytes) {
+      second = let(name + "[(" + i + " >> 1u) + 1u]");
+    }
     return let(decode(k_, t, let(unpacked_words(t, first, second)), 4));
   }
   if (vec4) return let(name + "[" + i + " >> 2u]");
@@ -271,7 +276,7 @@ std::string SpaceCode::emit_word_store(int value, const std::string& first,
     if (k_.windowed)
       at += " + " + k_.params.add_patched("offset", Patch::window, a.binding,
                                           static_cast<uint32_t>(a.layout.offset + part_[0].begin));
-    out += packed_store(b, t, at, raw);
+    out += packed_store(b, t, k_.vec4(value), at, raw);
   }
   return out;
 }
@@ -283,7 +288,7 @@ void SpaceCode::emit_store(int value, const std::string& name) {
     DType t = k_.dtype_of(value);
     std::string i = let(index(a));
     if (width_ == 4 && is_packed(t)) {
-      body_ += packed_store(b, t, i, let(encode(k_, t, name, 4)));
+      body_ += packed_store(b, t, k_.vec4(value), i, let(encode(k_, t, name, 4)));
     } else if (width_ == 4 && k_.vec4(value)) {
       body_ += "  " + b + "[" + i + " >> 2u] = " + name + ";\n";
     } else if (width_ == 4) {

@@ -207,7 +207,8 @@ class KernelCode {
   void finish(Step& step, const std::string& label, std::string source);
   DType dtype_of(int value) const;
   int next_name = 0;
-  const bool windowed;  // some buffer is above the largest binding: parts of buffers are bound
+  const bool windowed;   // some buffer is above the largest binding: parts of buffers are bound
+  bool numbers = false;  // what is read is computed with: payloads of NaN do not matter
   std::vector<std::pair<int, DType>> scratch_types;
 
  private:
@@ -230,7 +231,8 @@ class KernelCode {
 /// WGSL type at a vector width.
 std::string wgsl_type(const char* scalar, int width);
 /// Sections of shaders/lib/*.wgsl that the named functions need, expanded, each once.
-std::string library(const std::vector<std::pair<std::string, int>>& functions);
+/// `exact`: for Device::has_exact_units, sections named with an exclamation mark go first.
+std::string library(const std::vector<std::pair<std::string, int>>& functions, bool exact);
 bool library_has(const std::string& section);
 
 /// What lowering one group may know of the whole plan.

@@ -126,7 +126,7 @@ bool KernelCode::vec4(int value) const {
       found = true;
       all = all && w.second;
     }
-  return found && all && !is_packed(dtype_of(value));
+  return found && all && info(dtype_of(value)).per_element < 4;  // of 8 bits four are one word
 }
 
 std::string KernelCode::binding_name(int value) const {
@@ -160,8 +160,11 @@ std::string KernelCode::declarations() const {
            ") var<storage, read_write> faults: array<atomic<u32>>;\n";
       continue;
     }
-    std::string element = wgsl_type(b.element ? b.element : info(dtype_of(b.value)).storage,
-                                    (b.private_operand ? b.vec4 : vec4(b.value)) ? 4 : 1);
+    const DTypeInfo& t = info(dtype_of(b.value));
+    bool four = b.private_operand ? b.vec4 : vec4(b.value);
+    std::string element = b.element ? b.element : t.storage;
+    if (four)
+      element = "vec" + std::to_string(b.element ? 4 : 4 / t.per_element) + "<" + element + ">";
     s += "@group(0) @binding(" + std::to_string(i) + ") var<storage, " +
          (b.access == rt::Access::read ? "read" : "read_write") + "> in" + std::to_string(i) +
          ": array<" + (b.atomic ? "atomic<" + element + ">" : element) + ">;\n";
@@ -173,7 +176,7 @@ std::string KernelCode::declarations() const {
     else
       s += "@group(0) @binding(" + std::to_string(bindings_.size()) + ") var<uniform> p: Params;\n";
   }
-  return s + library(functions_);
+  return s + library(functions_, device.has_exact_units());
 }
 
 namespace {
@@ -289,20 +292,24 @@ std::string expanded(std::string text, bool wide, int width, const std::string& 
   set("ONE", wide ? "0x3ff0000000000000lu" : "0x3f800000u");
   set("ANY", width == 1 ? "" : "any");
   set("ALL", width == 1 ? "" : "all");
+  set("UNPACKED", width == 1 ? "unpack2x16float(h).x"
+                             : "vec4<f32>(unpack2x16float(h.x).x, unpack2x16float(h.y).x, "
+                               "unpack2x16float(h.z).x, unpack2x16float(h.w).x)");
   set("MAXSTART", width == 1 ? "start" : "max(max(start.x, start.y), max(start.z, start.w))");
   return text;
 }
 
-void append_section(const std::string& name, int width,
+void append_section(const std::string& name, int width, bool exact,
                     std::vector<std::pair<std::string, int>>& done, std::string& out) {
   std::pair<std::string, int> key{name, width};
   if (std::find(done.begin(), done.end(), key) != done.end()) return;
   done.push_back(key);
-  const Section* section = find_section(name);
+  const Section* section = exact ? find_section(name + "!") : nullptr;
+  if (!section) section = find_section(name);
   if (!section) internal_error("shaders/lib has no section " + name);
   bool derived = !sections().count(name);
   for (const std::string& need : section->needs)
-    append_section(derived ? need + "64" : need, width, done, out);
+    append_section(derived ? need + "64" : need, width, exact, done, out);
   out += expanded(section->text, is_wide_name(name), width, function_suffix(name, width));
 }
 
@@ -312,10 +319,10 @@ bool library_has(const std::string& section) {
   return find_section(section) != nullptr;
 }
 
-std::string library(const std::vector<std::pair<std::string, int>>& functions) {
+std::string library(const std::vector<std::pair<std::string, int>>& functions, bool exact) {
   std::string out;
   std::vector<std::pair<std::string, int>> done;
-  for (const auto& f : functions) append_section(f.first, f.second, done, out);
+  for (const auto& f : functions) append_section(f.first, f.second, exact, done, out);
   return out;
 }
 

@@ -42,6 +42,7 @@ class ReduceLowering {
   struct Kernel {
     explicit Kernel(const ReduceLowering& r)
         : k(r.c_, r.gi_), in(k, 0, k.group.space[0]), out(k, 1, k.group.space[1]) {
+      k.numbers = true;
       std::vector<int> order;
       input_space(*r.node_, &order);
       for (const Operand& source : r.sources_) {
@@ -271,6 +272,7 @@ class ReduceLowering {
   // Folds the splits' results: [splits, outs] over its first dimension.
   void second_stage(const Shape& first, int part, std::optional<Range> outputs) {
     KernelCode k(c_, gi_);
+    k.numbers = true;
     Accumulator acc(k, node_->reduce, type_);
     SpaceCode out(k, 1, k.group.space[1]);
     collect_outputs(k, out, id_);

@@ -12,6 +12,7 @@ namespace {
 // One kernel; with large buffers for a part of the rows. Given parts to fill, it only cuts them.
 void lower_rows(LowerContext& c, int gi, const Part& part, bool first, std::vector<Part>* parts) {
   KernelCode k(c, gi);
+  k.numbers = true;
   int id = k.group.anchor;
   Operand source = c.g.nodes[static_cast<size_t>(id)].operands[0];
   int rank = k.group.space[0].size();

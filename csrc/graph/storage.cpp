@@ -35,7 +35,8 @@ std::string decode(KernelCode& k, DType t, const std::string& raw, int width) {
              ")";
     }
     case DType::float16:
-      return k.use_function("half_to_float", width) + "(" + item + ")";
+      return k.use_function(k.numbers ? "half_to_number" : "half_to_float", width) + "(" + item +
+             ")";
     case DType::bfloat16:
       return "bitcast<" + wgsl_type("f32", width) + ">(" + raw + " << " + u(16) + ")";
     default:
@@ -47,7 +48,8 @@ std::string load_element(KernelCode& k, const std::string& name, DType t, bool v
                          const std::string& i) {
   if (is_packed(t)) {
     bool bytes = info(t).per_element == 4;
-    std::string word = name + "[(" + i + ") >> " + (bytes ? "2u" : "1u") + "]";
+    std::string word = name + "[(" + i + ") >> " + (bytes || vec4_array ? "2u" : "1u") + "]";
+    if (!bytes && vec4_array) word += "[((" + i + ") >> 1u) & 1u]";
     std::string shift = "(((" + i + ") & " + (bytes ? "3u) * 8u" : "1u) * 16u") + ")";
     return decode(k, t, "(" + word + " >> " + shift + ")", 1);
   }
@@ -76,13 +78,17 @@ std::string encode(KernelCode& k, DType t, const std::string& value, int width) 
   }
 }
 
-std::string packed_store(const std::string& name, DType t, const std::string& i,
+std::string packed_store(const std::string& name, DType t, bool vec4_array, const std::string& i,
                          const std::string& raw) {
   if (info(t).per_element == 4)
     return "  " + name + "[(" + i + ") >> 2u] = " + raw + ".x | (" + raw + ".y << 8u) | (" + raw +
            ".z << 16u) | (" + raw + ".w << 24u);\n";
-  return "  " + name + "[(" + i + ") >> 1u] = " + raw + ".x | (" + raw + ".y << 16u);\n  " + name +
-         "[((" + i + ") >> 1u) + 1u] = " + raw + ".z | (" + raw + ".w << 16u);\n";
+  std::string first = raw + ".x | (" + raw + ".y << 16u)",
+              second = raw + ".z | (" + raw + ".w << 16u)";
+  if (vec4_array)
+    return "  " + name + "[(" + i + ") >> 2u] = vec2<u32>(" + first + ", " + second + ");\n";
+  return "  " + name + "[(" + i + ") >> 1u] = " + first + ";\n  " + name + "[((" + i +
+         ") >> 1u) + 1u] = " + second + ";\n";
 }
 
 std::string wrapped(DType t, const std::string& value, int width) {

@@ -17,7 +17,7 @@ std::string unpacked_words(DType t, const std::string& first, const std::string&
 std::string encode(KernelCode& k, DType t, const std::string& value, int width);
 
 /// Statements that store four items, the bits in the lanes of `raw`, from element `i` on.
-std::string packed_store(const std::string& name, DType t, const std::string& i,
+std::string packed_store(const std::string& name, DType t, bool vec4_array, const std::string& i,
                          const std::string& raw);
 
 /// `value`, the result of an operation in the compute form, as `t` holds it: integers wrap.

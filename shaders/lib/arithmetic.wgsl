@@ -33,6 +33,30 @@ fn div_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
   return select((a * s) / (b * s), exact, normal & (e >= {{I}}(0)));
 }
 
+//@ div_f!:
+// Markstein's, for mantissas from 1 to 2: two corrections of a quotient by its residual, which an fma gives exactly.
+fn div_f_{{W}}(a: {{F}}, b: {{F}}) -> {{F}} {
+  let ba = bitcast<{{U}}>(a);
+  let bb = bitcast<{{U}}>(b);
+  let ea = {{I}}((ba >> {{U}}(23u)) & {{U}}(0xffu));
+  let eb = {{I}}((bb >> {{U}}(23u)) & {{U}}(0xffu));
+  let n = bitcast<{{F}}>((ba & {{U}}(0x7fffffu)) | {{U}}(0x3f800000u));
+  let d = bitcast<{{F}}>((bb & {{U}}(0x7fffffu)) | {{U}}(0x3f800000u));
+  let near = {{F}}(1.0) / d;
+  let r = fma(near, fma(-d, near, {{F}}(1.0)), near);
+  let q0 = n * r;
+  let q1 = fma(fma(-d, q0, n), r, q0);
+  let q = bitcast<{{U}}>(fma(fma(-d, q1, n), r, q1));
+  let e = {{I}}(q >> {{U}}(23u)) + ea - eb;
+  let sign = (ba ^ bb) & {{U}}(0x80000000u);
+  let exact = bitcast<{{F}}>(sign | ((q & {{U}}(0x7fffffu)) | ({{U}}(e) << {{U}}(23u))));
+  let fits = (ea - {{I}}(1) < {{I}}(254)) & (eb - {{I}}(1) < {{I}}(254)) & (ea > {{I}}(0)) & (eb > {{I}}(0)) &
+             (e > {{I}}(0)) & (e < {{I}}(255));
+  if ({{ALL}}(fits)) { return exact; }
+  let s = select({{F}}(1.0), {{F}}(5.9604644775390625e-8), abs(b) > {{F}}(8.507059e37));
+  return select((a * s) / (b * s), exact, fits);
+}
+
 //@ recip_f*: div_f
 fn recip_f_{{W}}(x: {{F}}) -> {{F}} {
   return div_f_{{W}}({{F}}(1.0), x);
@@ -62,6 +86,22 @@ fn sqrt_f_{{W}}(x: {{F}}) -> {{F}} {
   let nan = bitcast<{{F}}>({{U}}(0x7fc00000u) | (b & {{U}}(0u)));
   let r = select(root, y, (y == {{F}}(0.0)) | (b == {{U}}(0x7f800000u)) | isnan_{{W}}(x));
   return select(r, nan, y < {{F}}(0.0));
+}
+
+//@ sqrt_f!: isnan
+// Markstein's: the residual of a root comes exactly from an fma. What is small is scaled, so that its residual is no
+// denormal number; denormal operands are scaled, too, or flushed to a zero of their sign.
+fn sqrt_f_{{W}}(x: {{F}}) -> {{F}} {
+  let b = bitcast<{{U}}>(x);
+  let tiny = (b & {{U}}(0x7fffffffu)) < {{U}}(0x0d000000u);
+  let y = select(x, x * {{F}}(16777216.0), tiny);
+  let r = inverseSqrt(y);
+  let s = min(y * r, {{F}}(1.9e19));  // a bound, so that compilers cannot take y out of the residual
+  let near = fma(fma(-s, s, y), {{F}}(0.5) * r, s);
+  let root = near * select({{F}}(1.0), {{F}}(0.000244140625), tiny);
+  let nan = bitcast<{{F}}>({{U}}(0x7fc00000u) | (b & {{U}}(0u)));
+  let same = (y == {{F}}(0.0)) | (b == {{U}}(0x7f800000u)) | isnan_{{W}}(x);
+  return select(select(root, y, same), nan, y < {{F}}(0.0));
 }
 
 //@ rsqrt_f*: sqrt_f recip_f

@@ -12,6 +12,25 @@ fn half_to_float_{{W}}(h: {{U}}) -> {{F}} {
   return bitcast<{{F}}>(magnitude | ((h & {{U}}(0x8000u)) << {{U}}(16u)));
 }
 
+//@ half_to_float!:
+// A NaN keeps its sign and payload, which units drop.
+fn half_to_float_{{W}}(h: {{U}}) -> {{F}} {
+  let size = h & {{U}}(0x7fffu);
+  let nan = ((h & {{U}}(0x8000u)) << {{U}}(16u)) | ((size << {{U}}(13u)) + {{U}}(0x70000000u));
+  return select({{UNPACKED}}, bitcast<{{F}}>(nan), size > {{U}}(0x7c00u));
+}
+
+//@ half_to_number: half_to_float
+// For what is folded or multiplied: any NaN will do.
+fn half_to_number_{{W}}(h: {{U}}) -> {{F}} {
+  return half_to_float_{{W}}(h);
+}
+
+//@ half_to_number!:
+fn half_to_number_{{W}}(h: {{U}}) -> {{F}} {
+  return {{UNPACKED}};
+}
+
 //@ float_to_half:
 // To the nearest, ties to even; what is too large becomes infinite. Numbers below 2^-14 are rounded to a multiple of
 // 2^-24 by a sum with 1/2, which has that spacing.
