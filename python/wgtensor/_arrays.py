@@ -220,10 +220,10 @@ def target_of(
         raise DeviceNotFoundError(f"[to] {device!r} is no dtype and no device: {error}") from None
 
 
-def to(t: Tensor, *args: Any, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+def to(self: Tensor, *args: Any, dtype: Any = None, device: DeviceLike = None) -> Tensor:
     """The tensor in a dtype, on a device, or both, named or not; or as another tensor is: itself
     where it is so. Raises DTypeError, DeviceNotFoundError."""
-    return _converted(t, *target_of(args, dtype, device), None)
+    return _converted(self, *target_of(args, dtype, device), None)
 
 
 def _moved(t: Tensor, device: DeviceLike) -> Tensor:
