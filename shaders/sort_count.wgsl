@@ -2,6 +2,7 @@
 {{DECLARATIONS}}
 {{FUNCTIONS}}
 //% include sort_keys.wgsl
+//% let TILE = 256 * K
 // Four counters for each digit: lanes that have the same one would wait for another.
 var<workgroup> so_counts: array<atomic<u32>, 1024>;
 
@@ -9,12 +10,7 @@ var<workgroup> so_counts: array<atomic<u32>, 1024>;
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>,
         @builtin(num_workgroups) nwg: vec3<u32>) {
   let lane = lid.x;
-  let group = wid.z * nwg.x + wid.x;
-  let o = group / {{TILES}};
-  let tile = group - o * {{TILES}};
-  let live = o < {{ROWS}};
-  let start = tile * {{256 * K}}u;
-  let mine = select(0u, min({{COUNT}} - start, {{256 * K}}u), live);
+//% include sort_part.wgsl
 //% for c in 0..4
   atomicStore(&so_counts[{{c * 256}}u + lane], 0u);
 //% end

@@ -94,12 +94,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
         @builtin(subgroup_invocation_id) place_in_subgroup: u32,
         @builtin(num_workgroups) nwg: vec3<u32>) {
 //% include sort_lane.wgsl
-  let group = wid.z * nwg.x + wid.x;
-  let o = group / {{TILES}};
-  let tile = group - o * {{TILES}};
-  let live = o < {{ROWS}};
-  let start = tile * {{TILE}}u;
-  let mine = select(0u, min({{COUNT}} - start, {{TILE}}u), live);
+//% include sort_part.wgsl
   let first = subgroup * subgroup_size * {{K}}u + place_in_subgroup;
   let line = subgroup * 256u;
   let below = lanes_below(place_in_subgroup);
@@ -166,7 +161,6 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
 //% end
 //% end
     var run = sum_before(lane, sum).x;
-//% if SCATTER
 //% for n in 0..DIGITS
     let begin{{n}} = run;
 //% for g in 0..GROUPS
@@ -175,6 +169,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
 //% end
 //% end
     workgroupBarrier();
+//% if SCATTER
     var total = 0u;
 //% for n in 0..DIGITS
     var total{{n}} = 0u;
@@ -186,14 +181,6 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     if (live) { so_place[digit{{n}}] = place + places_before(o, digit{{n}}, tile) - begin{{n}}; }
     place += total{{n}};
 //% end
-//% else
-//% for n in 0..DIGITS
-//% for g in 0..GROUPS
-    atomicStore(&so_items[{{256 * g}}u + digit{{n}}], run);
-    run += c{{n * GROUPS + g}};
-//% end
-//% end
-    workgroupBarrier();
 //% end
 //% for j in 0..K
     let to{{j}} = atomicLoad(&so_items[line + d{{j}}]) + rank{{j}};

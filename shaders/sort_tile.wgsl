@@ -28,18 +28,9 @@ fn padded(i: u32) -> u32 {
 
 @compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>,
-//% if SUBGROUPS
-        @builtin(subgroup_id) subgroup: u32, @builtin(subgroup_size) subgroup_size: u32,
-        @builtin(subgroup_invocation_id) place_in_subgroup: u32,
-//% end
         @builtin(num_workgroups) nwg: vec3<u32>) {
-//% include sort_lane.wgsl
-  let group = wid.z * nwg.x + wid.x;
-  let o = group / {{TILES}};
-  let tile = group - o * {{TILES}};
-  let live = o < {{ROWS}};
-  let start = tile * {{TILE}}u;
-  let mine = select(0u, min({{COUNT}} - start, {{TILE}}u), live);
+  let lane = lid.x;
+//% include sort_part.wgsl
 
   // Neighbours read neighbours; then each lane takes K in a row.
 //% for j in 0..K
