@@ -51,8 +51,7 @@ py::list choice_rows(const TuningTable::Choices& choices) {
 }  // namespace
 
 std::string tuning_key(const rt::AdapterInfo& a, const rt::DeviceOptions& o) {
-  const bool software =
-      o.kernels == "software" || (!o.kernels.starts_with("gpu") && a.type == "cpu");
+  const bool software = rt::wants_software_kernels(a, o);
   return "wgtensor " WGTENSOR_VERSION " | wgpu-native " + rt::wgpu_version() + " | " + a.name +
          " | " + a.backend + " | " + a.driver + " | " + (software ? "software" : "gpu") +
          " kernels" + (o.default_limits ? ", default limits" : "") + (o.debug ? ", debug" : "");

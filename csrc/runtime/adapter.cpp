@@ -47,49 +47,26 @@ const char* type_name(WGPUAdapterType t) {
   }
 }
 
-std::string vendor_name(uint32_t id) {
-  switch (id) {
-    case 0x10de:
-      return "NVIDIA";
-    case 0x1002:
-      return "AMD";
-    case 0x8086:
-      return "Intel";
-    case 0x106b:
-      return "Apple";
-    case 0x13b5:
-      return "ARM";
-    case 0x5143:
-      return "Qualcomm";
-    case 0x1010:
-      return "Imagination";
-    case 0x1414:
-      return "Microsoft";
-    case 0x1ae0:
-      return "Google";
-    case 0x10005:
-      return "Mesa";
-    default:
-      return "";
-  }
-}
+/// What no adapter tells of itself (wgpu-native 29.0.1.1 leaves the sizes of subgroups out).
+struct Vendor {
+  uint32_t id;
+  const char* name;
+  SubgroupSizes subgroups;
+  bool exact_units;  // over Vulkan; the tests of rounding tell
+};
 
-SubgroupSizes subgroups_of(uint32_t vendor) {
-  switch (vendor) {
-    case 0x10de:  // NVIDIA
-    case 0x106b:  // Apple
-      return {32, 32};
-    case 0x1002:  // AMD
-      return {32, 64};
-    case 0x8086:  // Intel
-      return {8, 32};
-    case 0x10005:  // Mesa's llvmpipe, by its vectors
-      return {4, 16};
-    case 0x1ae0:  // SwiftShader
-      return {4, 4};
-    default:
-      return {};
-  }
+Vendor vendor_of(uint32_t id) {
+  static constexpr Vendor vendors[] = {
+      {0x10de, "NVIDIA", {32, 32}, true}, {0x1002, "AMD", {32, 64}, false},
+      {0x8086, "Intel", {8, 32}, false},  {0x106b, "Apple", {32, 32}, false},
+      {0x13b5, "ARM", {}, false},         {0x5143, "Qualcomm", {}, false},
+      {0x1010, "Imagination", {}, false}, {0x1414, "Microsoft", {}, false},
+      {0x1ae0, "Google", {4, 4}, false},  // SwiftShader
+      {0x10005, "Mesa", {4, 16}, false},  // llvmpipe, by its vectors
+  };
+  for (const Vendor& v : vendors)
+    if (v.id == id) return v;
+  return {id, "", {}, false};
 }
 
 AdapterInfo describe(WGPUAdapter handle) {
@@ -101,12 +78,14 @@ AdapterInfo describe(WGPUAdapter handle) {
     out.vendor_id = info.vendorID;
     out.device_id = info.deviceID;
     std::string driver = text(info.vendor), version = text(info.description);
-    out.vendor = vendor_name(info.vendorID);
+    const Vendor known = vendor_of(info.vendorID);
+    out.vendor = known.name;
     out.driver = driver + (driver.empty() || version.empty() ? "" : " ") + version;
     out.backend = backend_name(info.backendType);
     out.type = type_name(info.adapterType);
     out.subgroups = {info.subgroupMinSize, info.subgroupMaxSize};
-    if (!out.subgroups.least) out.subgroups = subgroups_of(info.vendorID);  // not told by 29.0.1.1
+    if (!out.subgroups.least) out.subgroups = known.subgroups;
+    out.exact_units = known.exact_units && out.backend == "vulkan";
     wgpuAdapterInfoFreeMembers(info);
   }
   for (const native::FeatureRow& row : native::feature_rows()) {

@@ -41,7 +41,8 @@ struct AdapterInfo {
   Limits limits;
   Features features;
   SubgroupSizes subgroups;
-  void* handle = nullptr;  // WGPUAdapter, kept for the life of the process
+  bool exact_units = false;  // see Device::has_exact_units
+  void* handle = nullptr;    // WGPUAdapter, kept for the life of the process
 };
 
 /// Every adapter that can compute, best first: discrete, integrated, virtual, cpu, then everything

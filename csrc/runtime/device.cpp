@@ -63,12 +63,14 @@ SubgroupSizes Device::subgroup_sizes() const {
   return features().subgroups ? impl_->core.adapter.subgroups : SubgroupSizes{};
 }
 bool Device::has_exact_units() const {
-  const AdapterInfo& a = impl_->core.adapter;
-  return a.vendor_id == 0x10de && a.backend == "vulkan";  // the tests of rounding tell
+  return impl_->core.adapter.exact_units;
 }
 bool Device::software_kernels() const {
-  const std::string& kernels = options().kernels;
-  return kernels == "software" || (!kernels.starts_with("gpu") && is_software());
+  return wants_software_kernels(impl_->core.adapter, options());
+}
+bool wants_software_kernels(const AdapterInfo& adapter, const DeviceOptions& options) {
+  const std::string& kernels = options.kernels;
+  return kernels == "software" || (!kernels.starts_with("gpu") && adapter.type == "cpu");
 }
 bool Device::use_immediates(uint32_t param_bytes) const {
   return param_bytes <= impl_->core.limits.max_immediates;

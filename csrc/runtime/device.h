@@ -30,6 +30,9 @@ struct DeviceOptions {
   uint64_t memory_limit = 0;    // bytes of buffers, used and free; 0: none
 };
 
+/// Whether a device made with these chooses kernels that suit software adapters.
+bool wants_software_kernels(const AdapterInfo& adapter, const DeviceOptions& options);
+
 enum class Access : uint8_t { read, read_write };
 
 constexpr uint32_t kMaxParamBytes = 4096;  // of one kernel
@@ -88,7 +91,7 @@ class Device {
   /// Whether an fma rounds once, reciprocals and their roots are within a unit in the last place,
   /// and halves become floats unchanged: then a few of these give correctly rounded results.
   bool has_exact_units() const;
-  bool software_kernels() const;  // whether to choose kernels that suit such an adapter
+  bool software_kernels() const;  // wants_software_kernels
   bool use_immediates(uint32_t param_bytes) const;
   Stats& stats();  // [lock]
   /// How errors call it; before others know of the device.

@@ -42,23 +42,25 @@ void Sender::push(const Job& job) {
   wake_.notify_one();
 }
 
+bool Sender::has_thread() const {
+  return thread_.joinable() && !fork_flag.load(std::memory_order_relaxed);
+}
+
 void Sender::drain() {
-  if (!thread_.joinable() || fork_flag.load(std::memory_order_relaxed)) return;
+  if (!has_thread()) return;
   help();
   std::unique_lock<std::mutex> l(mutex_);
   idle_.wait(l, [this] { return jobs_.empty() && !busy_; });
 }
 
 void Sender::help() {
-  if (core_.adapter.type == "cpu" || !thread_.joinable() ||
-      fork_flag.load(std::memory_order_relaxed))
-    return;
+  if (core_.adapter.type == "cpu" || !has_thread()) return;
   std::unique_lock<std::mutex> l(mutex_);
   while (!jobs_.empty() && !busy_) send_next(l);
 }
 
 bool Sender::sent(uint64_t number) {
-  if (!thread_.joinable() || fork_flag.load(std::memory_order_relaxed)) return true;
+  if (!has_thread()) return true;
   std::lock_guard<std::mutex> l(mutex_);
   return newest_sent_ >= number || (jobs_.empty() && !busy_);
 }

@@ -44,6 +44,7 @@ class Sender {
   void raise_refused();
 
  private:
+  bool has_thread() const;  // a fork has none
   void run();
   void send_next(std::unique_lock<std::mutex>& l);
   void discard(const Job& job);
