@@ -233,6 +233,8 @@ std::string wgsl_type(const char* scalar, int width);
 /// Sections of shaders/lib/*.wgsl that the named functions need, expanded, each once.
 /// `exact`: for Device::has_exact_units, sections named with an exclamation mark go first.
 std::string library(const std::vector<std::pair<std::string, int>>& functions, bool exact);
+/// What a section's function is called at a vector width.
+std::string library_name(const std::string& name, int width);
 bool library_has(const std::string& section);
 
 /// What lowering one group may know of the whole plan.
