@@ -119,9 +119,6 @@ int main(int argc, char** argv) {
   int turns = argc > 1 ? std::atoi(argv[1]) : 50;
   const rt::AdapterInfo& adapter = rt::choose_adapter("");
   Engine& steady = *Engine::create(adapter, {});
-  // A driver's compiler makes objects of its own at its first use, under locks that the sanitizer
-  // does not see: before a second device has a thread that compiles.
-  product(steady, 8);
   Engine& mortal = *Engine::create(adapter, {});
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < kThreads; ++t)
