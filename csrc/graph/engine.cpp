@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/settings.h"
+#include "graph/codegen.h"
 
 namespace wgt::graph {
 
@@ -88,6 +89,10 @@ void Engine::check_wide(DType dtype, const char* op) {
                                  : dtype == DType::uint64 ? "uint32"
                                                           : "int32") +
                                 ", by dtype= or astype()");
+}
+
+int64_t Engine::window_limit() {
+  return KernelCode::window_limit(device());
 }
 
 void Engine::collect() {

@@ -107,6 +107,8 @@ class Engine {
 
   /// The layout that views of this node build on. [lock]
   static Layout layout_of(Node& n);
+  /// Bytes of a buffer that one binding of a kernel shows.
+  int64_t window_limit();
   /// Turns a view of a computed node into a leaf; raises what a failed node holds, DeviceLostError
   /// for a node of a lost device. [lock]
   void settle(Node& n);

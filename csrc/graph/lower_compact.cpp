@@ -27,18 +27,18 @@ class CompactLowering {
     out_.collapse({"r"}, {0, 1});
   }
 
-  /// Parts of whole blocks; results are bound whole.
+  /// Whole blocks, by parts of the result: which of them a block's elements go to only data tells.
   std::vector<Part> parts() {
-    return parts_of(cut({{in_.sizes(0), kTallyBlock, kTallyBlock}},
+    return parts_of(cut({{in_.sizes(0), kTallyBlock, kTallyBlock}, {out_.sizes(0)}},
                         KernelCode::window_limit(c_.device), [&](const Part& p) {
-                          return std::max(in_.widest(p), out_.widest({{0, node_.shape[0]}}));
+                          return std::max(in_.widest({p[0]}), out_.widest({p[1]}));
                         }));
   }
 
   void run() {
     if (!part_.empty()) {
-      in_.restrict_to(part_);
-      out_.restrict_to({{0, node_.shape[0]}});
+      in_.restrict_to({part_[0]});
+      out_.restrict_to({part_[1]});
     }
     int64_t count = in_.extent(0), blocks = (count + kTallyBlock - 1) / kTallyBlock;
     bool serial = c_.device.software_kernels();
@@ -54,7 +54,7 @@ class CompactLowering {
     vars.set("FOUR", int64_t{four_});
     vars.set("DECLARATIONS", k_.declarations());
     Step step;
-    if (first() == 0)
+    if (first() == 0 && first_place() == 0)
       for (int o : k_.group.outputs) step.outputs.push_back(step_output(c_.g, o));
     int64_t groups = serial ? (blocks + lanes - 1) / lanes : blocks;
     fold_groups(static_cast<uint64_t>(groups), c_.device.limits().max_groups, step.x, step.z);
@@ -66,6 +66,7 @@ class CompactLowering {
  private:
   bool values() const { return operands_.size() == 3; }
   int64_t first() const { return part_.empty() ? 0 : part_[0].begin; }
+  int64_t first_place() const { return part_.empty() ? 0 : part_[1].begin; }
 
   std::string functions() {
     // All widths before any code: what values share with the mask is read in one of them.
@@ -85,8 +86,7 @@ class CompactLowering {
            in_.take_body() + "  return " + v + ";\n}\n";
       v = "value_at(r)";
     }
-    s += "fn store(r: u32, v: " + std::string(info(node_.dtype).compute) + ") {\n" +
-         output_body(k_, out_, id_) + "}\n";
+    s += store();
     if (!compact_)
       return s + "fn keep(block: u32, sum: u32) {\n  store(block + " + first_block +
              ", bitcast<i32>(sum));\n}\n";
@@ -94,6 +94,17 @@ class CompactLowering {
     return s + "fn keep(place: u32, r: u32) {\n  store(place, " + v +
            ");\n}\nfn rank_of(block: u32) -> u32 {\n  return bitcast<u32>(" +
            element_at(k_, operands_[1], blocks, "(block + " + first_block + ")") + ");\n}\n";
+  }
+
+  std::string store() {
+    std::string body = output_body(k_, out_, id_);
+    std::string head = "(place: u32, v: " + std::string(info(node_.dtype).compute) + ") {\n";
+    if (part_.empty()) return "fn store" + head + "  let r = place;\n" + body + "}\n";
+    auto number = [&](const char* name, int64_t n) {
+      return k_.params.add(name, static_cast<uint32_t>(n));
+    };
+    return "fn store" + head + "  let r = place - " + number("first_place", first_place()) +
+           ";\n  if (r < " + number("places", part_[1].size()) + ") {\n" + body + "  }\n}\n";
   }
 
   // Four elements from a multiple of four on, as bits; none beyond the end.

@@ -1,4 +1,6 @@
-// Sorting along an axis.
+// Sorting along an axis, and searching what is sorted.
+#include <algorithm>
+#include <cstdlib>
 #include <limits>
 
 #include "tensor/autograd.h"
@@ -14,6 +16,29 @@ Tensor sorted_rows(const Tensor& rows, graph::SortForm form) {
   return Tensor(rows.engine().sort(rows.node(), form));
 }
 
+/// Elements of what one binding shows.
+int64_t room_for(graph::Engine& e, int64_t item) {
+  return e.window_limit() / item;
+}
+
+/// The axis last, in rows that a kernel can bind whole: it sorts no parts of a row. Raises
+/// UnsupportedError where none can.
+Tensor rows_of(const Tensor& t, int axis, const char* op) {
+  constexpr int64_t kWord = 4, kCounted = 256;  // items on their way, and as many counts of digits
+  int64_t count = t.shape()[axis], item = info(t.dtype()).size;
+  int64_t room = room_for(t.engine(), std::max(item, kWord));
+  if (count > room - kCounted && count > kCounted)
+    raise(ErrorKind::unsupported,
+          std::string("[") + op + "] along an axis of " + std::to_string(count) +
+              " elements, of which this adapter binds " +
+              std::to_string(std::max<int64_t>(room - kCounted, 0)) + " at most: sort parts of it");
+  Tensor rows = with_axis_last(t, axis);
+  rt::Lock lock = t.engine().lock();
+  int64_t step = std::abs(graph::Engine::layout_of(*rows.node()).strides.back());
+  lock.unlock();
+  return (count - 1) * step >= room_for(t.engine(), item) ? copy(rows) : rows;
+}
+
 Tensor zeros_like(const Tensor& t, DType dtype) {
   rt::Lock lock = t.engine().lock();
   return Tensor(t.engine().fill(dtype, t.shape(), 0));
@@ -25,7 +50,7 @@ Tensor sort(const Tensor& t, int64_t axis, bool descending) {
   if (autograd::recording(t)) return gradients::sort(t, axis, descending);
   int a = normalize_axis("sort", axis, t.rank());
   if (t.size() == 0 || t.shape()[a] == 1) return copy(t);
-  Tensor r = sorted_rows(with_axis_last(t, a), {descending, false, 0});
+  Tensor r = sorted_rows(rows_of(t, a, "sort"), {descending, false, 0});
   return with_axis_last(astype(r, t.dtype()), a);
 }
 
@@ -36,7 +61,7 @@ Tensor argsort(const Tensor& t, int64_t axis, bool descending, int key_bits) {
     raise(ErrorKind::unsupported, "[argsort] along an axis of " + std::to_string(t.shape()[a]) +
                                       " elements: their indices do not fit int32");
   graph::SortForm form{descending, true, static_cast<uint8_t>(key_bits)};
-  return with_axis_last(sorted_rows(with_axis_last(t.detached(), a), form), a);
+  return with_axis_last(sorted_rows(rows_of(t.detached(), a, "argsort"), form), a);
 }
 
 Tensor unpermuted(const Tensor& t, const Tensor& order) {
@@ -51,8 +76,21 @@ Tensor search(const Tensor& sorted, const Tensor& values, graph::SearchSide side
                                           sorted.engine().name() + " and " +
                                           values.engine().name());
   if (values.size() == 0 || sorted.size() == 0) return zeros_like(values, DType::int32);
-  rt::Lock lock = values.engine().lock();
-  return Tensor(values.engine().search(values.node(), sorted.node(), side));
+  graph::Engine& e = values.engine();
+  // A kernel binds all that it searches: of more, parts.
+  int64_t room = std::max<int64_t>(room_for(e, info(sorted.dtype()).size), 1);
+  Tensor whole = sorted.size() > room ? copy(sorted) : sorted;
+  std::optional<Tensor> out;
+  for (int64_t at = 0; at < sorted.size(); at += room) {
+    Tensor part = part_of(whole, 0, at, std::min(room, sorted.size() - at));
+    rt::Lock lock = e.lock();
+    Tensor found(e.search(values.node(), part.node(), side));
+    lock.unlock();
+    // Places are numbers of elements before, and those of parts add up.
+    graph::OpId join = side == graph::SearchSide::found ? graph::OpId::maximum : graph::OpId::add;
+    out = out ? elementwise(join, {*out, found}) : found;
+  }
+  return *out;
 }
 
 }  // namespace wgt

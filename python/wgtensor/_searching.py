@@ -64,7 +64,7 @@ def searchsorted(
 
     Both take their common dtype. NaN is above all numbers, as where it is sorted. `sorter` are
     places that sort x1, as `argsort` gives them. Raises ShapeError where x1 is no vector,
-    ValueError for another side, UnsupportedError for an x1 above the adapter's largest binding.
+    ValueError for another side.
     """
     if side not in _SIDES:
         raise ValueError(f"[searchsorted] side is 'left' or 'right', not {side!r}")
