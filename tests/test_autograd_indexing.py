@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wgtensor as wt
-from helpers import device_has
+from helpers import device_has, dispatches
 
 pytestmark = pytest.mark.skipif(not device_has("float64"), reason="differences need float64")
 
@@ -44,6 +44,11 @@ READS: dict[str, tuple[Callable[[wt.Tensor], wt.Tensor], tuple[int, ...]]] = {
     "apart": (lambda x: x[ROWS, :, COLUMNS], (3, 2, 4)),
     "with slices": (lambda x: x[::-1, None, wt.asarray(I)], (2, 3)),
     "mask": (lambda x: x[wt.asarray(MASK)], (3, 2)),
+    "mask of all": (lambda x: x[x.detach() > x.detach().mean()], (3, 2)),
+    "mask and slices": (lambda x: x[::-1, wt.asarray(MASK), None], (2, 3, 2)),
+    "mask and an integer": (lambda x: x[1, :, wt.asarray(MASK)], (2, 2, 3)),
+    "mask and indices": (lambda x: x[wt.asarray(MASK), wt.asarray([1, 1])], (3, 2)),
+    "mask of a number": (lambda x: x[wt.asarray(True)], (3, 2)),
     "of a view": (lambda x: x.T[wt.asarray(I)], (2, 3)),
     "take": (lambda x: wt.take(x, wt.asarray(I) * 2, mode="wrap"), (2, 3)),
     "take clip": (lambda x: wt.take(x, wt.asarray(I) * 2, axis=1, mode="clip"), (2, 3)),
@@ -91,6 +96,27 @@ def test_writes(name: str) -> None:
     operands = [real(*shape), real(*value, seed=1)]
     assert wt.autograd.gradcheck(make, operands)
     assert wt.autograd.gradgradcheck(lambda x, v: make(x * x, v * v), operands)
+
+
+def test_what_a_mask_selects_is_written_back() -> None:
+    """Its places differ: nothing is added up or sorted."""
+    x = wt.ones(5000, requires_grad=True)
+    mask = wt.arange(5000) % 3 == 0
+    mask.eval()
+
+    def gradient() -> wt.Tensor:
+        x.grad = None
+        (x[mask] * 2).sum().backward()
+        assert x.grad is not None
+        return x.grad
+
+    assert dispatches(gradient) <= 5
+    assert gradient().tolist() == np.where(np.arange(5000) % 3 == 0, 2.0, 0.0).tolist()
+    for dtype in ("bfloat16", "float16"):
+        half = wt.ones((4, 2), dtype=dtype, requires_grad=True)
+        (half[wt.asarray([True, False, False, True])] * 3).sum().backward()
+        assert half.grad is not None
+        assert half.grad.tolist() == [[3, 3], [0, 0], [0, 0], [3, 3]]
 
 
 def test_the_last_write_has_the_gradient() -> None:

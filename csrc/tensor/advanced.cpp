@@ -94,14 +94,18 @@ Tensor set_by_choice(const Tensor& region, const Resolved& key, const Tensor& va
   return elementwise(OpId::where, {mine, won, region});
 }
 
-// Winners alone write, into a dense tensor. Items fill whole words.
-Tensor set_by_writing(const Tensor& t, const Resolved& key, const Tensor& values, const Winners& w,
-                      const Dims& region, const char* op) {
-  // How the region lies in the dense tensor.
-  Dims shape, strides;
+// Where the elements of a region lie in the dense tensor, and its elements among the indexed axes.
+struct Target {
+  Gathered to;
+  Tensor element;
+  int64_t last;
+};
+
+Target target_of(const Dims& dense_shape, const Resolved& key, const Dims& region, const char* op) {
+  Dims strides;
   int64_t offset = 0;
   int axis = 0;
-  Dims dense = contiguous_strides(t.shape());
+  Dims dense = contiguous_strides(dense_shape);
   for (const IndexItem& i : key.basic) {
     if (i.what == IndexItem::newaxis) {
       strides.push_back(0);
@@ -112,15 +116,27 @@ Tensor set_by_writing(const Tensor& t, const Resolved& key, const Tensor& values
     if (i.what == IndexItem::slice) strides.push_back(stride * i.step);
   }
   Position p = position_of(region, key.indices, strides, op);
-  Gathered g = gathered(region, strides, key.indices, p.shape, key.at, op);
+  return {gathered(region, strides, key.indices, p.shape, key.at, op),
+          elementwise(OpId::add, {p.element, number(offset)}), p.span.last + offset};
+}
+
+// Into a dense tensor of items that fill whole words.
+Tensor write_at(const Tensor& t, const Resolved& key, const Tensor& values, const Target& target,
+                const Tensor& place) {
+  return scatter(ScatterOp::store, t, broadcast_to(values, target.to.shape),
+                 before_rest(place, key.indices, key.at), target.to.strides, target.last);
+}
+
+// Winners alone write.
+Tensor set_by_writing(const Tensor& t, const Resolved& key, const Tensor& values, const Winners& w,
+                      const Dims& region, const char* op) {
+  Target target = target_of(t.shape(), key, region, op);
   // What leads nowhere has claimed no slot: which one it looks at does not matter.
   Tensor slot = elementwise(OpId::minimum, {w.slot_of, number(w.slots.size() - 1)});
   Tensor kept = take(reshape(w.slots, Dims{w.slots.size()}), slot, 0, IndexMode::trusted, op);
   Tensor wins = elementwise(OpId::equal, {kept, w.claims});
-  Tensor place = elementwise(
-      OpId::where, {wins, elementwise(OpId::add, {p.element, number(offset)}), number(kNowhere)});
-  return scatter(ScatterOp::store, t, broadcast_to(values, g.shape),
-                 before_rest(place, key.indices, key.at), g.strides, p.span.last + offset);
+  Tensor place = elementwise(OpId::where, {wins, target.element, number(kNowhere)});
+  return write_at(t, key, values, target, place);
 }
 
 // A value that all that a mask selects shares takes no count: nothing where it has its own elements
@@ -185,6 +201,13 @@ Tensor advanced_assign(const Tensor& t, const std::vector<KeyItem>& key, const O
   return assign_at(t, resolve(key), value, op);
 }
 
+Tensor placed_at(const Dims& shape, const Resolved& key, const Tensor& value, const char* op) {
+  if (autograd::recording(value)) return gradients::placed_at(shape, key, value, op);
+  Tensor wide = astype(value, unpacked(value.dtype()));
+  Tensor none = full(value.engine(), shape, number(0), wide.dtype(), op);
+  return astype(assign_at(none, key, wide, op), value.dtype());
+}
+
 Tensor assign_at(const Tensor& t, const Resolved& r, const Operand& value, const char* op) {
   const Tensor* v0 = std::get_if<Tensor>(&value);
   if (autograd::recording(t) || (v0 && autograd::recording(*v0)))
@@ -195,8 +218,12 @@ Tensor assign_at(const Tensor& t, const Resolved& r, const Operand& value, const
       gathered(region.shape(), Dims(region.rank(), 0), r.indices, common, r.at, op).shape;
   Tensor v = fitted_value(t, value, selected, op);
   if (numel(selected) == 0) return t;
-  Winners w = winners_of(region.shape(), r.indices, t.engine(), op);
   Tensor values = v.size() == 1 ? v : broadcast_to(v, selected);
+  if (are_distinct(r.indices) && !is_packed(t.dtype())) {
+    Target target = target_of(t.shape(), r, region.shape(), op);
+    return write_at(t, r, values, target, target.element);
+  }
+  Winners w = winners_of(region.shape(), r.indices, t.engine(), op);
   bool sparse = numel(common) * 2 <= w.slots.size();
   if (sparse && !is_packed(t.dtype())) return set_by_writing(t, r, values, w, region.shape(), op);
   return put_back(t, r.basic, set_by_choice(region, r, values, w, common));

@@ -36,7 +36,7 @@ struct Selection {
   /// The first `count` places or elements that are selected.
   Tensor result(const std::optional<Tensor>& of, int64_t count) const {
     if (of && autograd::recording(*of))
-      return take(flat(*of), result({}, count), 0, IndexMode::trusted, "compact");
+      return take(flat(*of), result({}, count), 0, IndexMode::distinct, "compact");
     graph::NodeRef values = of ? flat(*of).node() : graph::NodeRef{};
     rt::Lock lock = mask.engine().lock();
     Tensor r(mask.engine().compact(mask.node(), before.node(), values, count));

@@ -98,6 +98,7 @@ Tensor places(const Tensor& indices, int64_t size, int axis, IndexMode mode, con
     case IndexMode::wrap:
       return wrapped_round(i, size);
     case IndexMode::trusted:
+    case IndexMode::distinct:
       return astype(i, DType::uint32);
     default:
       break;
@@ -210,6 +211,11 @@ Tensor gather(const Tensor& x, const Indices& indices, int at, const char* op) {
     return Tensor(x.engine().fill(x.dtype(), g.shape, 0));
   }
   return gather(x, g.shape, g.strides, p, before_rest(p.element, indices, at));
+}
+
+bool are_distinct(const Indices& indices) {
+  return std::all_of(indices.begin(), indices.end(),
+                     [](const auto& i) { return !i || i->mode == IndexMode::distinct; });
 }
 
 Tensor take(const Tensor& x, const Tensor& indices, int64_t axis, IndexMode mode, const char* op) {

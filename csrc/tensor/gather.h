@@ -10,9 +10,9 @@ namespace wgt {
 
 /// What an index that an axis does not have means: an IndexError at the next read, the nearest
 /// place (negative ones are the first), or one counted round; trusted ones are known to be in range
-/// and not negative. from_start raises as well, also for negative ones, which else count from the
-/// end.
-enum class IndexMode : uint8_t { raise, clip, wrap, trusted, from_start };
+/// and not negative, distinct ones besides that no place is there twice, of several axes together.
+/// from_start raises as well, also for negative ones, which else count from the end.
+enum class IndexMode : uint8_t { raise, clip, wrap, trusted, distinct, from_start };
 inline bool is_checked(IndexMode mode) {
   return mode == IndexMode::raise || mode == IndexMode::from_start;
 }
@@ -40,6 +40,8 @@ struct AxisIndex {
 };
 /// One entry for each axis of a tensor, or nothing for all of the axis.
 using Indices = std::vector<std::optional<AxisIndex>>;
+/// Whether they lead nowhere twice.
+bool are_distinct(const Indices& indices);
 
 /// Elements that indices lead to, of a layout over the axes that they index: where they lie, and
 /// the range of that.

@@ -40,11 +40,22 @@ Tensor gather(const Tensor& x, const Indices& indices, int at, const char* op) {
   Dims shape = x.shape();
   Resolved key{{}, indices, at};
   for (int64_t n : shape) key.basic.push_back(whole_axis(n));
-  return record(op, r, {x}, Keeps::nothing,
-                [key, shape, name = name_in_errors(op)](const Context& c) {
-                  CalledAs inside(name);
-                  return Gradients{wgt::accumulate_at(ReduceOp::sum, zeros(c.grad(), shape), key,
-                                                      c.grad(), "gradient of an index")};
+  return record(
+      op, r, {x}, Keeps::nothing, [key, shape, name = name_in_errors(op)](const Context& c) {
+        CalledAs inside(name);
+        const char* rule = "gradient of an index";
+        if (are_distinct(key.indices)) return Gradients{wgt::placed_at(shape, key, c.grad(), rule)};
+        return Gradients{
+            wgt::accumulate_at(ReduceOp::sum, zeros(c.grad(), shape), key, c.grad(), rule)};
+      });
+}
+
+Tensor placed_at(const Dims& shape, const Resolved& key, const Tensor& value, const char* op) {
+  Tensor r = untracked([&] { return wgt::placed_at(shape, key, value, op); });
+  return record(op, r, {value}, Keeps::nothing,
+                [key, called_by = name_in_errors(op)](const Context& c) {
+                  CalledAs inside(called_by);
+                  return Gradients{wgt::index_at(c.grad(), key, "gradient of an index")};
                 });
 }
 

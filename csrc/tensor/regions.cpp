@@ -43,12 +43,12 @@ int place_of(const std::vector<KeyItem>& key) {
   return before;
 }
 
-void add_mask(Resolved& r, const Tensor& mask) {
+void add_mask(Resolved& r, const Tensor& mask, IndexMode mode) {
   bool scalar = mask.rank() == 0;  // a new axis, once or not at all
   for (int d = 0; d < mask.rank(); ++d) r.basic.push_back(whole_axis(mask.shape()[d]));
   if (scalar) r.basic.push_back({IndexItem::newaxis, 0, 1, 1});
   for (Tensor& i : places_of_true(scalar ? reshape(mask, Dims{1}) : mask))
-    r.indices.push_back(AxisIndex{std::move(i), IndexMode::trusted});
+    r.indices.push_back(AxisIndex{std::move(i), mode});
 }
 
 bool is_whole(const std::vector<IndexItem>& items, const Dims& shape) {
@@ -65,11 +65,14 @@ bool is_whole(const std::vector<IndexItem>& items, const Dims& shape) {
 Resolved resolve(const std::vector<KeyItem>& key) {
   Resolved r;
   r.at = place_of(key);
+  auto arrays = std::count_if(key.begin(), key.end(), [](const KeyItem& k) {
+    return k.what == KeyItem::indices || k.what == KeyItem::mask;
+  });
   int axis = 0;  // of the tensor
   for (const KeyItem& k : key) {
     if (k.what == KeyItem::gap) continue;
     if (k.what == KeyItem::mask) {
-      add_mask(r, k.tensor);
+      add_mask(r, k.tensor, arrays == 1 ? IndexMode::distinct : IndexMode::trusted);
       axis += k.tensor.rank();
       continue;
     }

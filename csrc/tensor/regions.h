@@ -26,6 +26,8 @@ std::vector<int64_t> free_axes(const Indices& indices);
 /// advanced.h and segments.h behind a key.
 Tensor index_at(const Tensor& t, const Resolved& key, const char* op);
 Tensor assign_at(const Tensor& t, const Resolved& key, const Operand& value, const char* op);
+/// Zeros of a shape with a value where a key of distinct indices leads.
+Tensor placed_at(const Dims& shape, const Resolved& key, const Tensor& value, const char* op);
 Tensor accumulate_at(graph::ReduceOp op, const Tensor& t, const Resolved& key, const Operand& value,
                      const char* name);
 
