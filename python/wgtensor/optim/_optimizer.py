@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+import numbers
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from wgtensor import _core, _jit
 from wgtensor._core import Tensor
 from wgtensor._naming import Named
 from wgtensor.autograd import enable_grad
-from wgtensor.nn._state import clear_gradients, moved_value
+from wgtensor.nn._state import clear_gradients
+from wgtensor.optim._saved import placed, saved_state
 
 Group = dict[str, Any]
 State = dict[str, Any]
 Number = Callable[[Group, int], float]  # of a group and the number of the step
+
+_NOT_NEGATIVE = frozenset({"lr", "eps", "weight_decay", "momentum", "lr_decay"})
 
 
 class Rule(NamedTuple):
@@ -38,8 +42,8 @@ class Optimizer(Named):
     state: dict[Tensor, State]
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
-        self._check(defaults)
         self.defaults = defaults
+        self._check(defaults)
         self.param_groups = []
         self.state = {}
         self._version = 0  # of groups and states as a whole
@@ -56,12 +60,21 @@ class Optimizer(Named):
         return type(self).__name__
 
     def _check(self, options: dict[str, Any]) -> None:
-        """Raises ValueError for options that make no sense."""
+        """Raises TypeError for options that are no numbers, ValueError where they make no sense."""
         for name, value in options.items():
-            if name in ("lr", "eps", "weight_decay", "momentum", "lr_decay") and not value >= 0:
+            is_flag = isinstance(self.defaults.get(name, value), bool)
+            if name == "betas":
+                self._check_betas(value)
+            elif not is_flag and not isinstance(value, numbers.Real):
+                raise TypeError(f"[{self._name}] {name} is a number, not {type(value).__name__}")
+            elif name in _NOT_NEGATIVE and not value >= 0:
                 raise ValueError(f"[{self._name}] {name} is not negative: {value}")
-            if name == "betas" and not all(0 <= b < 1 for b in value):
-                raise ValueError(f"[{self._name}] betas lie in [0, 1): {value}")
+
+    def _check_betas(self, betas: Any) -> None:
+        if not isinstance(betas, Sequence) or not all(isinstance(b, numbers.Real) for b in betas):
+            raise TypeError(f"[{self._name}] betas are two numbers, not {betas!r}")
+        if len(betas) != 2 or not all(0 <= b < 1 for b in betas):
+            raise ValueError(f"[{self._name}] betas are two numbers in [0, 1), not {betas}")
 
     def add_param_group(self, param_group: Group) -> None:
         """Adds a dict with "params" and options. Raises TypeError, ValueError for repeated ones."""
@@ -178,33 +191,25 @@ class Optimizer(Named):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Goes on from a state_dict() of an optimizer with as many parameters in as many groups.
 
-        Raises ValueError where they differ, TypeError for what is no such dict.
+        Raises ValueError where they differ, where shapes do, and for groups without the options
+        that this kind of optimizer has; TypeError for what is no such dict. Then nothing changed.
         """
-        if not isinstance(state_dict, Mapping):
-            raise TypeError(
-                f"[{self._name}] load_state_dict() takes what state_dict() gave, not "
-                f"{type(state_dict).__name__}"
-            )
-        missing = [name for name in ("state", "param_groups") if name not in state_dict]
-        if missing:
-            raise ValueError(f"[{self._name}] the state dict has no {' and no '.join(missing)}")
-        groups = state_dict["param_groups"]
-        here = [len(g["params"]) for g in self.param_groups]
-        there = [len(g["params"]) for g in groups]
-        if here != there:
-            raise ValueError(
-                f"[{self._name}] groups of {there} parameters do not fit those of {here} here"
-            )
         params = [p for g in self.param_groups for p in g["params"]]
-        numbers = [i for g in groups for i in g["params"]]
-        by_number = dict(zip(numbers, params, strict=True))
-        for own, group in zip(self.param_groups, groups, strict=True):
+        here = [len(g["params"]) for g in self.param_groups]
+        saved = saved_state(self._name, state_dict, here, self.defaults)
+        by_number = dict(zip(saved.numbers, params, strict=True))
+        for group in saved.groups:
+            self._check({k: v for k, v in group.items() if k in self.defaults})
+        # All is looked at before anything changes.
+        state = {
+            p: placed(self._name, i, saved.state[i], p)
+            for i, p in by_number.items()
+            if i in saved.state
+        }
+        for own, group in zip(self.param_groups, saved.groups, strict=True):
             own.update({k: v for k, v in group.items() if k != "params"})
         self._version += 1
-        self.state = {
-            by_number[i]: {k: _placed(v, by_number[i]) for k, v in s.items()}
-            for i, s in state_dict["state"].items()
-        }
+        self.state = state
 
     def __repr__(self) -> str:
         lines = []
@@ -216,15 +221,6 @@ class Optimizer(Named):
 
 def _snapshot(value: Any) -> Any:
     return value.detach() if isinstance(value, Tensor) else value
-
-
-def _placed(value: Any, p: Tensor) -> Any:
-    """State from elsewhere, of a parameter's dtype and on its device."""
-    if isinstance(value, (int, float)):
-        return value
-    if value.ndim == 0 and p.ndim > 0:  # a count, as PyTorch saves it
-        return int(value)
-    return moved_value(value, p)
 
 
 def _count(states: list[State], steps: int) -> None:
