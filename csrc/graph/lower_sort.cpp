@@ -28,12 +28,12 @@ class SortLowering {
         node_(c.g.node_of(id_)),
         keys_(node_->inputs[0]->dtype, node_->sort),
         software_(c.device.software_kernels()) {
+    // Small tiles are for tests: software adapters compile large kernels for long.
+    if (!software_ && c.device.is_software()) per_lane_ = 4;
     rt::SubgroupSizes sizes = c.device.subgroup_sizes();
-    // Small workgroups are for tests: software adapters compile large kernels for long.
     const bool small = c.device.options().kernels == "gpu:ballots" && c.device.is_software();
     if (!software_ && (sizes.least >= kLeastSubgroup || (small && sizes.least))) {
       lanes_ = small ? 64 : std::min(kSubgroups * sizes.least, kDigits);
-      per_lane_ = small ? 4 : per_lane_;
       subgroups_ = lanes_ / sizes.least;
       ballot_words_ = sizes.most <= 32 ? 1 : sizes.most <= 64 ? 2 : 4;
     }
@@ -190,6 +190,7 @@ class SortLowering {
     kernels::Vars vars = software_ ? serial_vars(code.k) : common(code.k);
     if (!software_) {
       vars.set("K", tile_ / kDigits);
+      vars.set("SUBGROUPS", int64_t{c_.device.features().subgroups});
       vars.set("TILES", tiles(code.k));
     }
     set_bits(vars, code.k, shift, shift + 8);
