@@ -12,6 +12,8 @@ import wgtensor as wt
 from wgtensor import nn
 from wgtensor.nn import functional as F
 
+pytestmark = pytest.mark.limits
+
 Array = np.ndarray[Any, Any]
 
 

@@ -12,6 +12,8 @@ from helpers import LAYOUTS, device_has, dispatches, random_array, setting
 from wgtensor._core import cross_entropy, weighted_mean
 from wgtensor.nn import functional as F
 
+pytestmark = pytest.mark.limits
+
 Array = np.ndarray[Any, Any]
 
 

@@ -11,6 +11,8 @@ import pytest
 import wgtensor as wt
 from helpers import setting
 
+pytestmark = pytest.mark.limits
+
 Array = np.ndarray[Any, Any]
 SPREADS = [(-3, 3), (-9, 9), (60, 100), (-50, 10), (-80, 30), (-149, -120), (-149, 127)]
 PLACES = [2, 7, 100, 1000, 40_000]

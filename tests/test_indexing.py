@@ -14,6 +14,8 @@ import wgtensor as wt
 from helpers import tensor
 from random_keys import keys, on_device, shapes
 
+pytestmark = pytest.mark.limits
+
 EXAMPLES = int(os.environ.get("WGTENSOR_INDEX_EXAMPLES", "300"))
 DTYPES = ["bool", "int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "float32"]
 WIDE = [d for d in ("int64", "uint64", "float64") if wt._core.has_dtype(getattr(wt, d), None)]

@@ -11,6 +11,8 @@ import wgtensor as wt
 from helpers import random_array, setting
 from tolerances import check, near, near_sum
 
+pytestmark = pytest.mark.limits
+
 Array = np.ndarray[Any, Any]
 
 SIZES = [1, 5, 31, 33, 64, 127, 129, 257, 1023, 1024, 4097, 70_001]

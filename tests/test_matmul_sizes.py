@@ -12,6 +12,8 @@ from helpers import dispatches, random_array, setting
 from test_matmul import expect, verify
 from tolerances import near_sum
 
+pytestmark = pytest.mark.limits
+
 Array = np.ndarray[Any, Any]
 
 # ---- sizes by chance ----------------------------------------------------------------------------

@@ -13,6 +13,8 @@ from wgtensor import nn
 from wgtensor._core import normalize
 from wgtensor.nn import functional as F
 
+pytestmark = pytest.mark.limits
+
 Array = np.ndarray[Any, Any]
 
 

@@ -10,6 +10,8 @@ import pytest
 import wgtensor as wt
 from helpers import device_has, setting, tensor
 
+pytestmark = pytest.mark.limits
+
 DTYPES = [
     *("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"),
     *("float16", "float32", "float64"),

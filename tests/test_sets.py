@@ -14,6 +14,8 @@ import wgtensor as wt
 from helpers import ALL_DTYPES, LAYOUTS, device_has, same_bits
 from tolerances import check
 
+pytestmark = pytest.mark.limits
+
 OPERATIONS = ["intersect1d", "union1d", "setdiff1d", "setxor1d"]
 
 

@@ -15,6 +15,8 @@ import wgtensor as wt
 from helpers import setting, tensor
 from tolerances import check, near, near_sum
 
+pytestmark = pytest.mark.limits
+
 Array = np.ndarray[Any, Any]
 BINDING = 65536
 
