@@ -88,7 +88,12 @@ SHAPES: list[tuple[str, Callable[[], Any], Raised]] = [
     ("ragged", lambda: wt.asarray([[1], [1, 2]]), Raised(wt.ShapeError, "[asarray]", "list")),
     ("13 dimensions", lambda: wt.ones((1,) * 13), Raised(wt.ShapeError, "[ones]", "12")),
     ("13 by index", lambda: wt.ones((1,) * 12)[None], Raised(wt.ShapeError, "12 dimensions")),
-    ("mT", lambda: wt.ones(3).mT, Raised(ValueError, "[matrix_transpose]", "(3,)")),
+    ("mT", lambda: wt.ones(3).mT, Raised(ValueError, "[mT]", "(3,)")),
+    (
+        "matrix_transpose",
+        lambda: wt.matrix_transpose(wt.ones(3)),
+        Raised(ValueError, "[matrix_transpose]", "(3,)"),
+    ),
 ]
 
 AXES: list[tuple[str, Callable[[], Any], Raised]] = [

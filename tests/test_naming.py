@@ -23,11 +23,11 @@ MODULES = (
 OWN = {
     "creation": """asarray from_dlpack arange empty empty_like eye full full_like ones ones_like
         zeros zeros_like""",
-    "views": """astype bitcast broadcast_shapes broadcast_to expand_dims matrix_transpose
+    "views": """astype bitcast broadcast_shapes broadcast_to expand_dims
         reshape squeeze""",
     "one kernel": """all any argmax argmin argsort count_nonzero cumulative_max cumulative_min
         cumulative_prod cumulative_sum log_softmax logsumexp matmul max mean min prod softmax sort
-        std sum take take_along_axis topk var""",
+        std sum take take_along_axis var""",
     "dtypes": "can_cast finfo get_default_dtype iinfo isdtype result_type set_default_dtype",
     "devices": """default_device devices get_device is_available set_default_device stats
         synchronize empty_cache memory_snapshot memory_stats reset_peak_memory set_memory_limit""",
@@ -104,6 +104,20 @@ def test_callables_are_functions_classes_or_the_core() -> None:
             lambda x: wt.set_memory_limit(1e6),
             TypeError,
             r"^\[set_memory_limit\] .*integer, not 1000",
+        ),
+        (lambda x: wt.quantile(x, "a"), TypeError, r"^\[quantile\] q is a number or a .* 'a'$"),
+        (lambda x: wt.cov(x, ddof="a"), ValueError, r"^\[cov\] ddof must be an integer, not 'a'$"),
+        (
+            lambda x: wt.nn.utils.clip_grad_norm_("a", 1.0),
+            TypeError,
+            r"^\[clip_grad_norm_\] takes tensors, not str$",
+        ),
+        (lambda x: wt.grad(wt.sum)(wt.arange(3)), wt.DTypeError, r"^\[grad\] only floating-point"),
+        (lambda x: wt.autograd.grad(x, x), RuntimeError, r"^\[grad\] "),
+        (
+            lambda x: wt.save("/no such folder/x.npy", x),
+            FileNotFoundError,
+            r"No such file or directory: '/no such folder/x.npy'$",
         ),
         (lambda x: wt.set_memory_limit(True), TypeError, r"^\[set_memory_limit\] .* not True$"),
         (

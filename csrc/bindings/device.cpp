@@ -12,7 +12,7 @@ namespace wgt::bind {
 namespace {
 
 rt::DeviceOptions options_from_settings() {
-  check_kernels(settings().kernels);
+  check_kernels(settings().kernels, "WGTENSOR_KERNELS");
   return {settings().limits == "default", settings().debug,
           static_cast<uint64_t>(settings().max_binding), settings().kernels,
           static_cast<uint64_t>(settings().memory_limit_mb) << 20};

@@ -100,7 +100,7 @@ PYBIND11_MODULE(_core, m) {
   m.def(
       "set_setting",
       [](const std::string& name, const std::string& value) {
-        if (name == "kernels") check_kernels(value);
+        if (name == "kernels") check_kernels(value, "kernels");
         set_setting(name, value);
       },
       py::arg("name"), py::arg("value"));

@@ -15,8 +15,8 @@ std::vector<int64_t> reversed_axes(const Tensor& t) {
 
 std::vector<int64_t> last_two_swapped(const Tensor& t) {
   if (t.rank() < 2)
-    raise(ErrorKind::value, "[matrix_transpose] needs 2 dimensions or more: the tensor has shape " +
-                                to_string(t.shape()));
+    raise(ErrorKind::value,
+          "[mT] needs 2 dimensions or more: the tensor has shape " + to_string(t.shape()));
   std::vector<int64_t> axes;
   for (int d = 0; d < t.rank(); ++d) axes.push_back(d);
   std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);

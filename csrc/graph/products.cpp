@@ -45,15 +45,16 @@ namespace {
 
 constexpr std::string_view kPrefix = "matmul:";
 
-/// Of the kernel that a value of the setting `kernels` names; -1 where it names none.
-int named_variant(std::string_view kernels) {
+/// Of the kernel that a value of the setting `kernels` names; -1 where it names none. `setting`: as
+/// the user knows it.
+int named_variant(std::string_view kernels, const char* setting) {
   if (!kernels.starts_with(kPrefix)) return -1;
   int variant = kernels::matmul_variant_named(kernels.substr(kPrefix.size()));
   if (variant >= 0) return variant;
   std::string names;
   for (int v = 0; v < kernels::matmul_variant_count(); ++v)
     names += std::string(v ? ", " : "") + kernels::matmul_variant_name(v);
-  raise(ErrorKind::value, "WGTENSOR_KERNELS='" + std::string(kernels) +
+  raise(ErrorKind::value, std::string(setting) + "='" + std::string(kernels) +
                               "': expected 'gpu', 'gpu:ballots', 'software', nothing, or "
                               "'matmul:' and one of " +
                               names);
@@ -61,12 +62,12 @@ int named_variant(std::string_view kernels) {
 
 }  // namespace
 
-void check_kernels(std::string_view kernels) {
-  named_variant(kernels);
+void check_kernels(std::string_view kernels, const char* setting) {
+  named_variant(kernels, setting);
 }
 
 int forced_variant(const rt::Device& device, DType operands) {
-  int variant = named_variant(device.options().kernels);
+  int variant = named_variant(device.options().kernels, "kernels");
   if (variant < 0) return -1;
   if (kernels::matmul_variant_of_halves(variant) && operands != DType::float16) return -1;
   return kernels::matmul_variant_fits(device.limits(), variant, unpacked(operands)) ? variant : -1;

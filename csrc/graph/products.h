@@ -21,7 +21,7 @@ int64_t product_pieces(const rt::Device& device, DType dtype, const Dims& shape,
 std::vector<std::string> matmul_kernels(const rt::Device& device);
 
 /// Raises ValueError with all names where a value of the setting `kernels` names none of them.
-void check_kernels(std::string_view kernels);
+void check_kernels(std::string_view kernels, const char* setting);
 
 /// The variant that the setting `kernels` asks for ("matmul:NAME"), where it fits; else -1. Those
 /// for half_sums fit float16 alone.

@@ -151,8 +151,8 @@ Tensor matmul(const Tensor& a0, const Tensor& b0) {
   return drop.empty() ? r : squeeze(r, drop);
 }
 
-void check_kernels(std::string_view kernels) {
-  graph::check_kernels(kernels);
+void check_kernels(std::string_view kernels, const char* setting) {
+  graph::check_kernels(kernels, setting);
 }
 
 std::vector<std::string> matmul_kernels(graph::Engine& engine) {

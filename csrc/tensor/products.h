@@ -12,6 +12,6 @@ namespace wgt {
 std::vector<std::string> matmul_kernels(graph::Engine& engine);
 
 /// Raises ValueError with all names where a value of the setting `kernels` names none of them.
-void check_kernels(std::string_view kernels);
+void check_kernels(std::string_view kernels, const char* setting);
 
 }  // namespace wgt

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import zipfile
@@ -96,12 +97,18 @@ def save(file: str | os.PathLike[str], tensors: Any, /) -> None:
 
 def _replace(path: Path, write: Any) -> None:
     """Writes beside the file and moves the whole into its place."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         write(part)
         if path.exists():
             part.chmod(path.stat().st_mode)
         part.replace(path)
+    except OSError as error:
+        if error.errno is None or error.filename not in (part, str(part)):
+            raise
+        raise type(error)(error.errno, error.strerror, str(path)) from None
     finally:
         part.unlink(missing_ok=True)
 

@@ -249,6 +249,7 @@ def permute_dims(x: ArrayLike, /, axes: Sequence[int]) -> Tensor:
     return as_tensor("permute_dims", x).permute(axes)
 
 
+@public
 def matrix_transpose(x: ArrayLike, /) -> Tensor:
     """The last two axes swapped; a view."""
     return as_tensor("matrix_transpose", x).mT

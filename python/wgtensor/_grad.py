@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from wgtensor import _core
-from wgtensor._core import Tensor, UnsupportedError
+from wgtensor._core import DTypeError, Tensor, UnsupportedError
 from wgtensor.random._generator import default_generator
 
 __all__ = ["checkpoint", "grad", "jvp", "value_and_grad", "vjp"]
@@ -61,6 +61,8 @@ def _variable(t: Tensor) -> Tensor:
     """A variable of its own with the value of `t`, on whose gradients others depend as on `t`."""
     if t.requires_grad:
         return t.reshape(t.shape)
+    if t.dtype.kind != "f":
+        raise DTypeError(f"[grad] only floating-point tensors have gradients, not {t.dtype}")
     fresh = t.detach()
     fresh.requires_grad = True
     return fresh

@@ -152,7 +152,7 @@ def kron(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
 
 @public
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Tensor:
-    """Cross products of vectors of 3 elements along an axis; other axes broadcast.
+    """Cross products of vectors of 3 elements, or of 2, along an axis; other axes broadcast.
 
     Of 2 elements each the third component alone, without the axis; 2 beside 3 have 0 for a third.
     Raises ShapeError where an operand has another number of elements there.

@@ -89,7 +89,10 @@ def _rows(op: str, x: ArrayLike, axis: Axis) -> tuple[Tensor, tuple[int, ...], t
 
 
 def _orders(op: str, q: Any, most: float) -> Numbers:
-    numbers = np.asarray(q.numpy() if isinstance(q, Tensor) else q, np.float64)
+    try:
+        numbers = np.asarray(q.numpy() if isinstance(q, Tensor) else q, np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"[{op}] q is a number or a vector of numbers, not {q!r}") from None
     if numbers.ndim > 1:
         raise ValueError(f"[{op}] q is a number or a vector, not of shape {numbers.shape}")
     if not np.all((numbers >= 0) & (numbers <= most)):

@@ -71,6 +71,7 @@ def _along(t: Tensor, places: Tensor, axis: int) -> Tensor:
     return _core.take_along_axis(t, places, axis, "trusted", "lexsort")
 
 
+@public
 def topk(x: ArrayLike, k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
     """(values, indices): the k largest or smallest elements along an axis, in order, and their
     int32 places. Among equal ones the first come first; NaN is behind all numbers.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -132,11 +133,11 @@ def _covariance(
     y: ArrayLike | None,
     rowvar: bool,
     bias: bool = False,
-    ddof: int | None = None,
+    ddof: Any = None,
     fweights: ArrayLike | None = None,
     aweights: ArrayLike | None = None,
 ) -> Tensor:
-    if ddof is not None and ddof != int(ddof):
+    if not (ddof is None or (isinstance(ddof, numbers.Real) and ddof == int(ddof))):
         raise ValueError(f"[{op}] ddof must be an integer, not {ddof!r}")
     less = (0 if bias else 1) if ddof is None else ddof
     given = _observations(op, m, y, rowvar)

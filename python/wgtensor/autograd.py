@@ -13,6 +13,7 @@ from wgtensor import _core
 from wgtensor._arrays import to_tensor
 from wgtensor._core import Tensor
 from wgtensor._gradcheck import GradcheckError, gradcheck, gradgradcheck
+from wgtensor._naming import public
 
 __all__ = [
     "Function",
@@ -202,6 +203,7 @@ def backward(
     _core.run_backward(outputs, grads, wanted, retain, create_graph, True)
 
 
+@public
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],

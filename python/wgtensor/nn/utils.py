@@ -25,9 +25,13 @@ __all__ = [
 __dir__ = __all__.copy  # what there is, and not what it is made with
 
 
-def _gradients(parameters: Iterable[Tensor] | Tensor) -> list[Tensor]:
-    each = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    return [p.grad.detach() for p in each if p.grad is not None]
+def _each(tensors: Iterable[Tensor] | Tensor) -> list[Tensor]:
+    """A tensor, or several, as a list. Raises TypeError for what is none."""
+    each = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    for t in each:
+        if not isinstance(t, Tensor):
+            raise TypeError(f"takes tensors, not {type(t).__name__}")
+    return each
 
 
 def _total(sums: Iterator[Tensor]) -> Tensor:
@@ -38,7 +42,7 @@ def _total(sums: Iterator[Tensor]) -> Tensor:
 @public
 def get_total_norm(tensors: Iterable[Tensor] | Tensor, norm_type: float = 2.0) -> Tensor:
     """The norm of all elements of the tensors together: of any order, `inf` for the largest."""
-    each = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    each = _each(tensors)
     if not each:
         raise ValueError("[get_total_norm] no tensors")
     wide = [t._astype(_core.unpacked(t.dtype)) for t in each]
@@ -62,8 +66,8 @@ def clip_grad_norm_(
     The factor is min(1, max_norm / (norm + 1e-6)); nothing is read on the host, unless
     error_if_nonfinite asks for a RuntimeError where the norm is no number.
     """
-    each = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    grads = _gradients(each)
+    each = _each(parameters)
+    grads = [p.grad.detach() for p in each if p.grad is not None]
     if not grads:
         return _zero(each)
     norm = get_total_norm(grads, norm_type)
@@ -85,7 +89,7 @@ def _zero(parameters: list[Tensor]) -> Tensor:
 @public
 def clip_grad_value_(parameters: Iterable[Tensor] | Tensor, clip_value: float) -> None:
     """Moves each element of the gradients into [-clip_value, clip_value]; NaN stays."""
-    for p in [parameters] if isinstance(parameters, Tensor) else parameters:
+    for p in _each(parameters):
         if p.grad is not None:
             g = p.grad.detach()
             set_value(p.grad, maximum(minimum(g, clip_value), -clip_value))
@@ -94,13 +98,13 @@ def clip_grad_value_(parameters: Iterable[Tensor] | Tensor, clip_value: float) -
 @public
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """All elements one after the other."""
-    return concat([p.reshape(-1) for p in parameters])
+    return concat([p.reshape(-1) for p in _each(parameters)])
 
 
 @public
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Takes the values of parameters from what parameters_to_vector() gave."""
-    each = list(parameters)
+    each = _each(parameters)
     if vec.shape != (sum(p.size for p in each),):
         raise ValueError(f"[vector_to_parameters] a vector of shape {vec.shape} does not fit")
     at = 0
