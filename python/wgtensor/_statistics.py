@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
 import numpy as np
@@ -137,7 +136,7 @@ def _covariance(
     fweights: ArrayLike | None = None,
     aweights: ArrayLike | None = None,
 ) -> Tensor:
-    if not (ddof is None or (isinstance(ddof, numbers.Real) and ddof == int(ddof))):
+    if not (ddof is None or (isinstance(ddof, (int, float, np.number)) and ddof == int(ddof))):
         raise ValueError(f"[{op}] ddof must be an integer, not {ddof!r}")
     less = (0 if bias else 1) if ddof is None else ddof
     given = _observations(op, m, y, rowvar)
