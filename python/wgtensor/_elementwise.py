@@ -43,10 +43,6 @@ __all__ = [
 _POWERS = {"float32": (38, 45), "float64": (308, 324)}
 
 
-def _result(op: str, result: Tensor, out: Tensor | None) -> Tensor:
-    return into(op, out, result)
-
-
 def _unpacked(dtype: DType) -> DType:
     """The dtype that small floats are computed in."""
     return float32 if dtype.kind == "f" and dtype.itemsize < 4 else dtype
@@ -76,7 +72,7 @@ def clip(
         r = rows.where(r <= min, min, r) if _cuts(r, min) else rows.maximum(r, min)
     if max is not None:
         r = rows.where(r >= max, max, r) if _cuts(r, max) else rows.minimum(r, max)
-    return _result("clip", rows.positive(r) if min is None and max is None else r, out)
+    return into("clip", out, rows.positive(r) if min is None and max is None else r)
 
 
 def _cuts(x: Tensor, bound: ArrayLike) -> bool:
@@ -103,7 +99,7 @@ def round(x: ArrayLike, /, decimals: int = 0, *, out: Tensor | None = None) -> T
     else:
         d = t.dtype if t.dtype.kind == "f" else get_default_dtype()
         r = _cast(_round_floats(_cast(t, _unpacked(d)), places), d)
-    return _result("round", r, out)
+    return into("round", out, r)
 
 
 def _round_floats(t: Tensor, places: int) -> Tensor:
@@ -224,13 +220,13 @@ def fabs(x: ArrayLike, /, *, out: Tensor | None = None) -> Tensor:
     """`abs` in floats."""
     t = as_tensor("fabs", x)
     t = t if t.dtype.kind == "f" else _cast(t, get_default_dtype())
-    return _result("fabs", abs(t), out)
+    return into("fabs", out, abs(t))
 
 
 @public
 def fix(x: ArrayLike, /, *, out: Tensor | None = None) -> Tensor:
     """Another name of `trunc`."""
-    return _result("fix", rows.trunc(x), out)
+    return into("fix", out, rows.trunc(x))
 
 
 @public
