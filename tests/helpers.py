@@ -135,6 +135,15 @@ def _pending(a: np.ndarray[Any, Any]) -> wt.Tensor:
     return kept.T
 
 
+def source(kind: str, base: np.ndarray[Any, Any]) -> wt.Tensor:
+    """The same elements as a leaf, as a value that waits, or as one that a kernel made."""
+    t = wt.asarray(base)
+    if kind == "leaf":
+        return t
+    waiting = wt.where(t == t, t, t)
+    return waiting if kind == "pending" else waiting.eval()
+
+
 def leaf(*values: float) -> wt.Tensor:
     """A vector that requires grad."""
     return wt.asarray(values, dtype="float32").requires_grad_()
