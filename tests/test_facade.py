@@ -267,7 +267,7 @@ X = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
         (lambda x: x.squeeze(0), ValueError, ["[squeeze]", "0", "(2, 3)"]),
         (lambda x: x.expand_dims(5), IndexError, ["[expand_dims]", "5"]),
         (lambda x: x.permute(0), ValueError, ["[permute]", "1 axes", "2"]),
-        (lambda x: x[0].mT, ValueError, ["[matrix_transpose]", "(3,)"]),
+        (lambda x: x[0].mT, ValueError, ["[mT]", "(3,)"]),
         (lambda x: x[2], IndexError, ["[getitem]", "2", "axis 0"]),
         (lambda x: x[0, 0, 0], IndexError, ["[getitem]", "3 indices", "(2, 3)"]),
         (lambda x: x[1.5], IndexError, ["[getitem]", "float"]),

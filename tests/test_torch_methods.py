@@ -145,3 +145,58 @@ def test_norm(p: Any, dim: Any) -> None:
 def test_norm_of_what_there_is_not() -> None:
     with pytest.raises(ValueError, match=r"^\[norm\] ord 'nuc'"):
         tensor(M).norm("nuc")
+
+
+STEPS: list[tuple[str, Any, Any]] = [
+    ("add_", lambda x, y: x.add_(y, alpha=0.5), lambda x, y: x + 0.5 * y),
+    ("sub_", lambda x, y: x.sub_(y, alpha=2), lambda x, y: x - 2 * y),
+    ("mul_", lambda x, y: x.mul_(y), lambda x, y: x * y),
+    ("div_", lambda x, y: x.div_(y), lambda x, y: x / y),
+    ("pow_", lambda x, _: x.pow_(2), lambda x, _: x**2),
+    ("clamp_", lambda x, _: x.clamp_(0.3, 0.6), lambda x, _: np.clip(x, 0.3, 0.6)),
+    ("lerp_", lambda x, y: x.lerp_(y, 0.25), lambda x, y: x + 0.25 * (y - x)),
+    ("addcmul_", lambda x, y: x.addcmul_(y, y, value=3), lambda x, y: x + 3 * y * y),
+    ("addcdiv_", lambda x, y: x.addcdiv_(y, x, value=2), lambda x, y: x + 2 * y / x),
+    ("neg_", lambda x, _: x.neg_(), lambda x, _: -x),
+    ("sqrt_", lambda x, _: x.sqrt_(), lambda x, _: np.sqrt(x)),
+    ("relu_", lambda x, y: x.sub_(y).relu_(), lambda x, y: np.maximum(x - y, 0)),
+]
+
+
+@pytest.mark.parametrize(("name", "step", "formula"), STEPS, ids=[s[0] for s in STEPS])
+def test_in_place(name: str, step: Any, formula: Any) -> None:
+    a, b = (RNG.random((3, 4)) + 0.1 for _ in range(2))
+    x, y = tensor(a.astype("float32")), tensor(b[:1].astype("float32"))
+    alias, before = x, x * 1
+    assert step(x, y) is x
+    near = {"rtol": 2e-6, "atol": 1e-6}
+    np.testing.assert_allclose(alias.numpy(), formula(a, b[:1]), **near)
+    np.testing.assert_allclose(before.numpy(), a, **near)
+    v, w = (tensor(a.astype("float32")).requires_grad_() for _ in range(2))
+    step(v * 1, y).sum().backward()
+    formula(w * 1, y).sum().backward()
+    assert v.grad is not None
+    assert w.grad is not None
+    np.testing.assert_allclose(v.grad.numpy(), w.grad.numpy(), **near)
+    with wt.autograd.no_grad():
+        assert step(w, y) is w
+    assert w.is_leaf
+    assert w.requires_grad
+    with pytest.raises(RuntimeError, match=rf"^\[{'sub_' if name == 'relu_' else name}\] a leaf"):
+        step(w, y)
+
+
+def test_in_place_keeps_dtype_and_shape() -> None:
+    i = wt.arange(3)
+    assert i.mul_(3).tolist() == [0, 3, 6]
+    assert wt.ones(2, dtype="float16").add_(wt.ones(2)).dtype == wt.float16
+    with pytest.raises(wt.DTypeError, match=r"^\[add_\] a result of float32 .* of int32"):
+        i.add_(1.5)
+    with pytest.raises(wt.DTypeError, match=r"^\[sqrt_\] "):
+        i.sqrt_()
+    with pytest.raises(wt.ShapeError, match=r"^\[add_\] .*\(2, 3\) for shape \(3,\)"):
+        i.add_(wt.ones((2, 3), dtype="int32"))
+    for name in wt._torch_inplace._UNARY:
+        x = wt.asarray([0.25, 0.75])
+        assert getattr(x, name)() is x
+        assert x.tolist() == getattr(wt, wt._torch_inplace._UNARY[name])([0.25, 0.75]).tolist()

@@ -14,6 +14,7 @@ from wgtensor import (
     _printing,
     _reduction_methods,
     _repeating,
+    _torch_inplace,
     _torch_methods,
     _ufuncs,
 )
@@ -275,6 +276,7 @@ _SPECIAL: dict[str, Any] = {
     **o.METHODS,
     **_reduction_methods.METHODS,
     **_torch_methods.METHODS,
+    **_torch_inplace.METHODS,
 }
 _METHODS: dict[str, Callable[..., Any]] = {
     "take": _take,
