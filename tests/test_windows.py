@@ -58,6 +58,45 @@ def test_elementwise(t: wt.Tensor, x: Array) -> None:
     check(t.reshape(100, 3, 501).permute(2, 0, 1) + 2, cube + np.float32(2))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "float16", "bool", "float32"])
+@pytest.mark.parametrize("shape", [(2, 98_304), (3, 80_001), (5, 70_000)])
+def test_packed_results_of_neighbours_far_apart(
+    tight: wt.Device, dtype: str, shape: tuple[int, int], rng: np.random.Generator
+) -> None:
+    """Four neighbours of the result, one thread's, are farther apart than a binding is long."""
+    a = rng.integers(-5, 5, shape).astype(dtype)
+    t = wt.asarray(a, device=tight)
+    check(t.T.copy(), a.T)
+    check(t.T, a.T)
+    check(t.T > 0, a.T > 0)
+    check(wt.where(t.T > 0, t.T, t.T[::-1]), np.where(a.T > 0, a.T, a.T[::-1]))
+    check(wt.nonzero(t.T)[0], np.nonzero(a.T)[0].astype(np.int32))
+    mask = rng.random(a.T.shape) < 0.4
+    check(t.T[wt.asarray(mask, device=tight)], a.T[mask])
+
+
+@needs_bindings
+def test_gathers_of_packed_rows(tight: wt.Device, rng: np.random.Generator) -> None:
+    a = rng.random((3, 300, 111)).astype(np.float16)
+    places = np.array([[2, 0, 1, 1], [0, 0, 2, 1]], np.int32)
+    check(wt.asarray(a, device=tight)[wt.asarray(places, device=tight)], a[places])
+
+
+@needs_bindings
+def test_assignment_backwards_at_places_that_are_data(tight: wt.Device) -> None:
+    """Strides that go down: what is written lies in front of where its place says."""
+    y = np.zeros((900, 100), np.float32)
+    t = wt.asarray(y, device=tight)
+    places = np.array([5, 7, 0], np.int32)
+    t[wt.asarray(places, device=tight), ::-1] = 1.0
+    y[places, ::-1] = 1
+    check(t, y)
+    v = np.arange(1800, dtype=np.float32).reshape(900, 2)
+    t[::-1, wt.asarray(places[:2], device=tight)] = wt.asarray(v, device=tight)
+    y[::-1, places[:2]] = v
+    check(t, y)
+
+
 @pytest.mark.parametrize("size", [150_300, 150_299, 150_297, 16_384, 16_385, 100_001])
 def test_flat(t: wt.Tensor, x: Array, size: int) -> None:
     """Steps of four elements, whole words of bools, and rests of both."""

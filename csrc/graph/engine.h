@@ -192,6 +192,7 @@ class Engine {
   friend struct Node;
   NodeRef make(NodeKind kind, DType dtype, const Dims& shape, const char* op);
   NodeRef make(NodeKind kind, DType dtype, const Dims& shape);
+  NodeRef near(const NodeRef& n);
   void set_input(Node& n, int i, const NodeRef& input);
   void enqueue(Node& n);
   void adopt(std::unique_ptr<rt::Device> fresh);

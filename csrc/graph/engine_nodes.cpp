@@ -1,5 +1,6 @@
 // Engine: making nodes.
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/called.h"
 #include "base/settings.h"
@@ -124,13 +125,30 @@ NodeRef Engine::random(const Dims& shape, uint64_t seed, uint64_t offset, uint32
   return n;
 }
 
+// Four neighbours of a packed result are one thread's. Where a kernel could not bind what they read
+// of a view, it is copied first, in whole words; the planner keeps that a kernel of its own.
+NodeRef Engine::near(const NodeRef& n) {
+  if (n->kind != NodeKind::leaf && n->kind != NodeKind::view) return n;
+  const Layout& l = n->layout;
+  int64_t longest = 0, row = 0;  // steps between neighbours; from a row's first element to its last
+  for (int d = n->shape.size() - 1; d >= 0; --d) {
+    if (n->shape[d] == 1) continue;
+    longest = std::max(longest, std::abs(l.strides[d] - row));
+    row += l.strides[d] * (n->shape[d] - 1);
+  }
+  if (3 * longest < window_limit() / info(n->dtype).size) return n;
+  if (!is_packed(n->dtype)) return map(OpId::copy, n->dtype, n->shape, &n, 1);
+  NodeRef wide = map(OpId::cast, unpacked(n->dtype), n->shape, &n, 1);
+  return map(OpId::cast, n->dtype, n->shape, &wide, 1);
+}
+
 NodeRef Engine::map(OpId op, DType dtype, const Dims& shape, const NodeRef* inputs, int arity) {
   flush_if_due();
   NodeRef n = make(NodeKind::map, dtype, shape, op_info(op).name);
   n->op = op;
   for (int i = 0; i < arity; ++i) {
     settle(*inputs[i]);
-    set_input(*n, i, inputs[i]);
+    set_input(*n, i, is_packed(dtype) ? near(inputs[i]) : inputs[i]);
   }
   enqueue(*n);
   return n;

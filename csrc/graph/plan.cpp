@@ -154,7 +154,9 @@ std::shared_ptr<Plan> plan_with(const FlushGraph& g, rt::Device& device, Tuning 
     } catch (const Error& error) {
       std::string text = error.what();
       if (text.starts_with("[")) throw PlanError(error, f.groups[i].outputs);
-      const char* name = name_of(*g.node_of(f.groups[i].anchor));
+      const Group& group = f.groups[i];
+      const char* name =
+          name_of(*g.node_of(group.anchor >= 0 ? group.anchor : group.outputs.front()));
       throw PlanError(Error(error.kind, std::string("[") + name + "] " + text),
                       f.groups[i].outputs);
     }

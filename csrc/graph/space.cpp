@@ -115,6 +115,11 @@ Reach SpaceCode::reach(const Access& a, const Part& part) const {
     out.add(reach_of(sizes(static_cast<int>(i)), strides, part[i]));
   }
   if (a.span) out.add(*a.span);
+  // What is written lies in a dense result; data moves it back from before its start.
+  if (a.span && a.write) {
+    out.first = std::max<int64_t>(out.first, 0);
+    out.last = std::min(out.last, numel(k_.g.node_of(a.value)->shape) - 1);
+  }
   return out;
 }
 

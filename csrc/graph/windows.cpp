@@ -34,6 +34,35 @@ std::optional<int64_t> middle(const CutAxis& axis, const Range& r) {
   return at;
 }
 
+// Of the dimensions from `d` on, from their row-major place `first` to `last`: the end of a row,
+// whole rows, the begin of one.
+Reach reach_from(const Dims& sizes, const Dims& strides, int d, int64_t first, int64_t last) {
+  if (d == sizes.size()) return {};
+  int64_t inner = 1;
+  for (int i = d + 1; i < sizes.size(); ++i) inner *= sizes[i];
+  const int64_t low = first / inner, high = last / inner;
+  Reach out;
+  bool begun = false;
+  auto add = [&](int64_t row, int64_t from, int64_t to) {
+    Reach r = reach_from(sizes, strides, d + 1, from, to);
+    r.first += row * strides[d];
+    r.last += row * strides[d];
+    out = begun ? Reach{std::min(out.first, r.first), std::max(out.last, r.last)} : r;
+    begun = true;
+  };
+  const bool headless = first % inner != 0, tailless = (last + 1) % inner != 0;
+  if (low == high) {
+    add(low, first % inner, last % inner);
+    return out;
+  }
+  if (headless) add(low, first % inner, inner - 1);
+  if (tailless) add(high, 0, last % inner);
+  const int64_t whole = low + headless, end = high - tailless;
+  if (whole <= end) add(whole, 0, inner - 1);
+  if (whole < end) add(end, 0, inner - 1);
+  return out;
+}
+
 class Cutter {
  public:
   Cutter(const std::vector<CutAxis>& axes, int64_t limit,
@@ -108,21 +137,7 @@ class Cutter {
 }  // namespace
 
 Reach reach_of(const Dims& sizes, const Dims& strides, const Range& range) {
-  Reach out;
-  Level l = level_of(sizes, range);
-  int64_t inner = numel(sizes);
-  for (int d = 0; d < sizes.size(); ++d) {
-    inner /= sizes[d];
-    int64_t low = range.begin / inner % sizes[d], high = low;
-    if (l.dim >= 0 && d == l.dim) high = (range.end - 1) / inner % sizes[d];
-    if (l.dim >= 0 && d > l.dim) {
-      low = 0;
-      high = sizes[d] - 1;
-    }
-    out.first += std::min(low * strides[d], high * strides[d]);
-    out.last += std::max(low * strides[d], high * strides[d]);
-  }
-  return out;
+  return reach_from(sizes, strides, 0, range.begin, range.end - 1);
 }
 
 Grid cut(const std::vector<CutAxis>& axes, int64_t limit,

@@ -28,8 +28,7 @@ struct Reach {
   int64_t count() const { return last - first + 1; }
 };
 
-/// What walking `range` of the row-major index of `sizes` reaches with these strides. Exact where
-/// the range is a box, else of the smallest box around it.
+/// What walking `range` of the row-major index of `sizes` reaches with these strides.
 Reach reach_of(const Dims& sizes, const Dims& strides, const Range& range);
 
 struct CutAxis {
