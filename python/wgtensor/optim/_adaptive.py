@@ -44,6 +44,7 @@ class Adam(Optimizer):
     so far (Reddi et al. 2018).
     """
 
+    buffers = frozenset({"exp_avg", "exp_avg_sq", "max_exp_avg_sq"})
     decoupled = False
 
     def __init__(
@@ -102,6 +103,8 @@ class RMSprop(Optimizer):
     centered: less the squared mean of g. momentum: of these steps.
     """
 
+    buffers = frozenset({"square_avg", "grad_avg", "momentum_buffer"})
+
     def __init__(
         self,
         params: Iterable[Any],
@@ -142,6 +145,8 @@ class RMSprop(Optimizer):
 class Adagrad(Optimizer):
     """p - lr / (1 + (step - 1) lr_decay) g / (sqrt(sum of g^2) + eps) (Duchi et al. 2011)."""
 
+    buffers = frozenset({"sum"})
+
     def __init__(
         self,
         params: Iterable[Any],
@@ -175,6 +180,8 @@ class Lion(Optimizer):
 
     Chen et al., "Symbolic discovery of optimization algorithms" (2023).
     """
+
+    buffers = frozenset({"exp_avg"})
 
     def __init__(
         self,

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import functools
+import math
 import numbers
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from wgtensor import _core, _jit
 from wgtensor._core import Tensor
 from wgtensor._naming import Named
 from wgtensor.autograd import enable_grad
 from wgtensor.nn._state import clear_gradients
-from wgtensor.optim._saved import placed, saved_state
+from wgtensor.optim._saved import Wanted, placed, saved_state
 
 Group = dict[str, Any]
 State = dict[str, Any]
 Number = Callable[[Group, int], float]  # of a group and the number of the step
 
-_NOT_NEGATIVE = frozenset({"lr", "eps", "weight_decay", "momentum", "lr_decay"})
+_NOT_NEGATIVE = frozenset(
+    ["lr", "eps", "weight_decay", "momentum", "lr_decay", "alpha", "initial_accumulator_value"]
+)
 
 
 class Rule(NamedTuple):
@@ -37,6 +42,11 @@ class Optimizer(Named):
     them are parameters of the kernels: a change compiles nothing.
     """
 
+    #: names of the tensors that a parameter's state may have
+    buffers: frozenset[str] = frozenset()
+    #: whether a formula counts from the first step on, so that a state without "step" is none
+    counts = True
+
     defaults: dict[str, Any]
     param_groups: list[Group]
     state: dict[Tensor, State]
@@ -49,6 +59,8 @@ class Optimizer(Named):
         self._version = 0  # of groups and states as a whole
         if isinstance(params, Tensor):
             raise TypeError(f"[{self._name}] takes a sequence of tensors, not one")
+        if not isinstance(params, Iterable):
+            raise TypeError(f"[{self._name}] takes tensors, not {type(params).__name__}")
         given = list(params)
         if not given:
             raise ValueError(f"[{self._name}] no parameters")
@@ -62,11 +74,15 @@ class Optimizer(Named):
     def _check(self, options: dict[str, Any]) -> None:
         """Raises TypeError for options that are no numbers, ValueError where they make no sense."""
         for name, value in options.items():
-            is_flag = isinstance(self.defaults.get(name, value), bool)
+            number = isinstance(value, numbers.Real)
             if name == "betas":
                 self._check_betas(value)
-            elif not is_flag and not isinstance(value, numbers.Real):
-                raise TypeError(f"[{self._name}] {name} is a number, not {type(value).__name__}")
+            elif isinstance(self.defaults.get(name), bool):
+                if not isinstance(value, (int, np.bool_)) or value not in (0, 1):
+                    raise TypeError(f"[{self._name}] {name} is True or False, not {value!r}")
+            elif not number or math.isnan(value):
+                what = f"{value}" if number else type(value).__name__
+                raise TypeError(f"[{self._name}] {name} is a number, not {what}")
             elif name in _NOT_NEGATIVE and not value >= 0:
                 raise ValueError(f"[{self._name}] {name} is not negative: {value}")
 
@@ -76,10 +92,15 @@ class Optimizer(Named):
         if len(betas) != 2 or not all(0 <= b < 1 for b in betas):
             raise ValueError(f"[{self._name}] betas are two numbers in [0, 1), not {betas}")
 
-    def add_param_group(self, param_group: Group) -> None:
+    def add_param_group(self, param_group: Any) -> None:
         """Adds a dict with "params" and options. Raises TypeError, ValueError for repeated ones."""
+        if not isinstance(param_group, Mapping):
+            kind = type(param_group).__name__
+            raise TypeError(f"[{self._name}] a group is a dict with params, not {kind}")
         group = dict(param_group)
-        params = group["params"]
+        params = group.get("params")
+        if not isinstance(params, Iterable):
+            raise ValueError(f"[{self._name}] a group has params, a list of tensors: {group}")
         group["params"] = [params] if isinstance(params, Tensor) else list(params)
         for p in group["params"]:
             if not isinstance(p, Tensor):
@@ -194,18 +215,17 @@ class Optimizer(Named):
         Raises ValueError where they differ, where shapes do, and for groups without the options
         that this kind of optimizer has; TypeError for what is no such dict. Then nothing changed.
         """
-        params = [p for g in self.param_groups for p in g["params"]]
         here = [len(g["params"]) for g in self.param_groups]
         saved = saved_state(self._name, state_dict, here, self.defaults)
-        by_number = dict(zip(saved.numbers, params, strict=True))
         for group in saved.groups:
             self._check({k: v for k, v in group.items() if k in self.defaults})
         # All is looked at before anything changes.
-        state = {
-            p: placed(self._name, i, saved.state[i], p)
-            for i, p in by_number.items()
-            if i in saved.state
-        }
+        state: dict[Tensor, State] = {}
+        for group, own in zip(saved.groups, self.param_groups, strict=True):
+            wanted = Wanted(self.buffers, list(self._rule(dict(group)).state), self.counts)
+            for i, p in zip(group["params"], own["params"], strict=True):
+                if saved.state.get(i):
+                    state[p] = placed(self._name, i, saved.state[i], p, wanted)
         for own, group in zip(self.param_groups, saved.groups, strict=True):
             own.update({k: v for k, v in group.items() if k != "params"})
         self._version += 1

@@ -47,6 +47,8 @@ def saved_state(
             f"{', '.join(lacking)}"
         )
     numbers = [i for g in groups for i in g["params"]]
+    if not all(isinstance(i, (int, str)) for i in numbers):
+        raise TypeError(f"[{name}] the state dict's params are numbers of parameters")
     strangers = [i for i in state if i not in numbers]
     if len(set(numbers)) < len(numbers):
         raise ValueError(f"[{name}] a parameter appears twice in the state dict's groups")
@@ -65,34 +67,59 @@ def _check_form(name: str, state: Any, groups: Any) -> None:
         raise TypeError(f"[{name}] the state dict's param_groups are dicts with a list of params")
 
 
-def placed(name: str, number: Any, state: Mapping[str, Any], p: Tensor) -> dict[str, Any]:
+class Wanted(NamedTuple):
+    """Names of tensors that a state may have, of those that it must, whether it counts steps."""
+
+    known: frozenset[str]
+    needed: Sequence[str]
+    counts: bool
+
+
+def placed(
+    name: str, number: Any, state: Mapping[str, Any], p: Tensor, wanted: Wanted
+) -> dict[str, Any]:
     """The state of a parameter from elsewhere, of its dtype and on its device.
 
-    Raises ValueError for a shape that is not the parameter's, TypeError for a count that is none.
+    Raises ValueError for a shape that is not the parameter's, for what is missing and for what
+    this kind of optimizer does not know, TypeError for what is no tensor or no count.
     """
-    out: dict[str, Any] = {}
-    for key, value in state.items():
-        if key == "step":
-            out[key] = _count(name, number, value)
-        elif value is None:  # as PyTorch saves what is not there yet
-            continue
-        else:
-            shape = tuple(getattr(value, "shape", ()))
-            if shape != p.shape:
-                raise ValueError(
-                    f"[{name}] {key} of parameter {number} has the shape {shape} in the state "
-                    f"dict, {p.shape} here"
-                )
-            out[key] = moved_value(value, p)
+    given = {k: v for k, v in state.items() if v is not None}  # None: as PyTorch saves nothing yet
+    known = wanted.known | {"step"}
+    strange = [str(k) for k in given if k not in known]
+    missing = [k for k in wanted.needed if k not in given]
+    if wanted.counts and "step" not in given:
+        missing.append("step")
+    for what, keys in (("has no", missing), ("is of another optimizer: it has", strange)):
+        if keys:
+            raise ValueError(f"[{name}] the state of parameter {number} {what} {', '.join(keys)}")
+    out: dict[str, Any] = {"step": _count(name, number, given.pop("step", 1))}
+    for key, value in given.items():
+        out[key] = _buffer(name, f"{key} of parameter {number}", value, p)
     return out
+
+
+def _buffer(name: str, what: str, value: Any, p: Tensor) -> Tensor:
+    if not hasattr(value, "shape"):
+        raise TypeError(f"[{name}] {what} is a tensor, not {type(value).__name__}")
+    if tuple(value.shape) != p.shape:
+        raise ValueError(
+            f"[{name}] {what} has the shape {tuple(value.shape)} in the state dict, {p.shape} here"
+        )
+    try:
+        return moved_value(value, p)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"[{name}] {what} is no tensor of numbers: {error}") from None
+
+
+_MOST_STEPS = 2**53  # that floats count
 
 
 def _count(name: str, number: Any, value: Any) -> int:
     """A number of steps: an integer, or a tensor of one, as PyTorch saves it."""
     try:
         steps = int(value)
-    except (TypeError, ValueError, RuntimeError):
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         steps = -1
-    if steps < 0 or steps != value:
+    if not 0 <= steps <= _MOST_STEPS or steps != value or isinstance(value, bool):
         raise TypeError(f"[{name}] step of parameter {number} is a count, not {value!r}")
     return steps

@@ -15,6 +15,9 @@ class SGD(Optimizer):
     nesterov: p - lr (g + momentum b) (Sutskever et al. 2013, in PyTorch's form).
     """
 
+    buffers = frozenset({"momentum_buffer"})
+    counts = False  # PyTorch's states have no number of steps
+
     def __init__(
         self,
         params: Iterable[Any],
@@ -26,8 +29,6 @@ class SGD(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        if nesterov and (momentum <= 0 or dampening != 0):
-            raise ValueError("[SGD] nesterov takes a momentum above 0 and no dampening")
         super().__init__(
             params,
             {
@@ -39,6 +40,11 @@ class SGD(Optimizer):
                 "maximize": maximize,
             },
         )
+
+    def _check(self, options: dict[str, Any]) -> None:
+        super()._check(options)
+        if options["nesterov"] and (options["momentum"] <= 0 or options["dampening"] != 0):
+            raise ValueError("[SGD] nesterov takes a momentum above 0 and no dampening")
 
     def _rule(self, group: Group) -> Rule:
         numbers = with_decay(group, {"rate": lambda g, _: g["lr"]})
