@@ -93,11 +93,16 @@ def test_states_of_relatives() -> None:
     with pytest.raises(ValueError, match=r"^\[Lion\] .*another optimizer: it has exp_avg_sq"):
         optim.Lion([p]).load_state_dict(adam.state_dict())
     optim.AdamW([p]).load_state_dict(adam.state_dict())
+    younger = adam.state_dict()  # flags of this optimizer's own stay where a file has none
+    del younger["param_groups"][0]["amsgrad"]
+    adam.load_state_dict(younger)
+    assert adam.param_groups[0]["amsgrad"] is False
     sgd = optim.SGD([p], lr=1.0, momentum=0.5)
     state = sgd.state_dict() | {"state": {0: {"momentum_buffer": np.full(2, 8.0)}}}
     sgd.load_state_dict(state)
     before = p.detach().numpy()
     sgd.step()
     same_bits(p.detach(), before - 5)  # 0.5 * 8 + 1
+    del state["param_groups"][0]["nesterov"]
     sgd.load_state_dict(state | {"state": {0: {}}})
     assert sgd.state_dict()["state"] == {}

@@ -217,17 +217,20 @@ class Optimizer(Named):
         """
         here = [len(g["params"]) for g in self.param_groups]
         saved = saved_state(self._name, state_dict, here, self.defaults)
-        for group in saved.groups:
-            self._check({k: v for k, v in group.items() if k in self.defaults})
-        # All is looked at before anything changes.
+        # All is looked at before anything changes: groups are what they will be then.
+        groups = [
+            {**own, **group, "params": own["params"]}
+            for own, group in zip(self.param_groups, saved.groups, strict=True)
+        ]
         state: dict[Tensor, State] = {}
-        for group, own in zip(saved.groups, self.param_groups, strict=True):
-            wanted = Wanted(self.buffers, list(self._rule(dict(group)).state), self.counts)
-            for i, p in zip(group["params"], own["params"], strict=True):
+        for group, named in zip(groups, saved.groups, strict=True):
+            self._check({k: group[k] for k in self.defaults})
+            wanted = Wanted(self.buffers, list(self._rule(group).state), self.counts)
+            for i, p in zip(named["params"], group["params"], strict=True):
                 if saved.state.get(i):
                     state[p] = placed(self._name, i, saved.state[i], p, wanted)
-        for own, group in zip(self.param_groups, saved.groups, strict=True):
-            own.update({k: v for k, v in group.items() if k != "params"})
+        for own, group in zip(self.param_groups, groups, strict=True):
+            own.update(group)
         self._version += 1
         self.state = state
 

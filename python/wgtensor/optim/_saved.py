@@ -10,10 +10,9 @@ from wgtensor.nn._state import moved_value
 
 
 class Saved(NamedTuple):
-    """The parts of a state dict: groups, the numbers of their parameters, the state of each."""
+    """The parts of a state dict: groups, and the state of each parameter by its number there."""
 
     groups: list[Mapping[str, Any]]
-    numbers: list[Any]
     state: Mapping[Any, Mapping[str, Any]]
 
 
@@ -54,7 +53,7 @@ def saved_state(
         raise ValueError(f"[{name}] a parameter appears twice in the state dict's groups")
     if strangers:
         raise ValueError(f"[{name}] the state dict has parameters {strangers}, which no group has")
-    return Saved(list(groups), numbers, state)
+    return Saved(list(groups), state)
 
 
 def _check_form(name: str, state: Any, groups: Any) -> None:
