@@ -102,6 +102,9 @@ def test_parts_of_large_buffers(rng: np.random.Generator) -> None:
             ):
                 e = np.searchsorted(s, a[:999], side).astype(np.int32)
                 check(wt.searchsorted(vector, t[:999], side), e)
+            few = wt.asarray(s, device=device)[::7]  # of few elements, which reach as far
+            e = np.searchsorted(s[::7], a[:999], side).astype(np.int32)
+            check(wt.searchsorted(few, t[:999], side), e)
 
 
 def test_masks_above_a_binding(rng: np.random.Generator) -> None:

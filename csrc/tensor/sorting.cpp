@@ -33,9 +33,7 @@ Tensor rows_of(const Tensor& t, int axis, const char* op) {
               " elements, of which this adapter binds " +
               std::to_string(std::max<int64_t>(room - kCounted, 0)) + " at most: sort parts of it");
   Tensor rows = with_axis_last(t, axis);
-  rt::Lock lock = t.engine().lock();
-  int64_t step = std::abs(graph::Engine::layout_of(*rows.node()).strides.back());
-  lock.unlock();
+  int64_t step = std::abs(layout_of(rows).strides.back());
   return (count - 1) * step >= room_for(t.engine(), item) ? copy(rows) : rows;
 }
 
@@ -77,15 +75,17 @@ Tensor search(const Tensor& sorted, const Tensor& values, graph::SearchSide side
                                           values.engine().name());
   if (values.size() == 0 || sorted.size() == 0) return zeros_like(values, DType::int32);
   graph::Engine& e = values.engine();
-  // A kernel binds all that it searches: of more, parts.
-  int64_t room = std::max<int64_t>(room_for(e, info(sorted.dtype()).size), 1);
-  Tensor whole = sorted.size() > room ? copy(sorted) : sorted;
+  auto search_in = [&](const Tensor& part) {
+    rt::Lock lock = e.lock();
+    return Tensor(e.search(values.node(), part.node(), side));
+  };
+  // A kernel binds all that it searches: of what reaches farther, parts.
+  int64_t step = std::max<int64_t>(std::abs(layout_of(sorted).strides[0]), 1);
+  int64_t room = std::max<int64_t>(room_for(e, info(sorted.dtype()).size) / step, 1);
+  if (sorted.size() <= room) return search_in(sorted);
   std::optional<Tensor> out;
   for (int64_t at = 0; at < sorted.size(); at += room) {
-    Tensor part = part_of(whole, 0, at, std::min(room, sorted.size() - at));
-    rt::Lock lock = e.lock();
-    Tensor found(e.search(values.node(), part.node(), side));
-    lock.unlock();
+    Tensor found = search_in(part_of(sorted, 0, at, std::min(room, sorted.size() - at)));
     // Places are numbers of elements before, and those of parts add up.
     graph::OpId join = side == graph::SearchSide::found ? graph::OpId::maximum : graph::OpId::add;
     out = out ? elementwise(join, {*out, found}) : found;
