@@ -192,6 +192,7 @@ class Engine {
   friend struct Node;
   NodeRef make(NodeKind kind, DType dtype, const Dims& shape, const char* op);
   NodeRef make(NodeKind kind, DType dtype, const Dims& shape);
+  NodeRef make_map(OpId op, DType dtype, const Dims& shape, const NodeRef* inputs, int arity);
   NodeRef near(const NodeRef& n);
   void set_input(Node& n, int i, const NodeRef& input);
   void enqueue(Node& n);

@@ -137,13 +137,18 @@ NodeRef Engine::near(const NodeRef& n) {
     row += l.strides[d] * (n->shape[d] - 1);
   }
   if (3 * longest < window_limit() / info(n->dtype).size) return n;
-  if (!is_packed(n->dtype)) return map(OpId::copy, n->dtype, n->shape, &n, 1);
-  NodeRef wide = map(OpId::cast, unpacked(n->dtype), n->shape, &n, 1);
-  return map(OpId::cast, n->dtype, n->shape, &wide, 1);
+  if (!is_packed(n->dtype)) return make_map(OpId::copy, n->dtype, n->shape, &n, 1);
+  NodeRef wide = make_map(OpId::cast, unpacked(n->dtype), n->shape, &n, 1);
+  return make_map(OpId::cast, n->dtype, n->shape, &wide, 1);
 }
 
 NodeRef Engine::map(OpId op, DType dtype, const Dims& shape, const NodeRef* inputs, int arity) {
   flush_if_due();
+  return make_map(op, dtype, shape, inputs, arity);
+}
+
+NodeRef Engine::make_map(OpId op, DType dtype, const Dims& shape, const NodeRef* inputs,
+                         int arity) {
   NodeRef n = make(NodeKind::map, dtype, shape, op_info(op).name);
   n->op = op;
   for (int i = 0; i < arity; ++i) {

@@ -114,9 +114,9 @@ Reach SpaceCode::reach(const Access& a, const Part& part) const {
       strides.push_back(a.layout.strides[d]);
     out.add(reach_of(sizes(static_cast<int>(i)), strides, part[i]));
   }
-  if (a.span) out.add(*a.span);
-  // What is written lies in a dense result; data moves it back from before its start.
-  if (a.span && a.write) {
+  if (!a.span) return out;
+  out.add(*a.span);
+  if (a.write) {  // into a dense result, from whose front data moves it back
     out.first = std::max<int64_t>(out.first, 0);
     out.last = std::min(out.last, numel(k_.g.node_of(a.value)->shape) - 1);
   }
