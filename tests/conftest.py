@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,6 +37,19 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     """Random numbers that depend on the test's name alone."""
     return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
+
+
+@pytest.fixture
+def a() -> np.ndarray[Any, Any]:
+    """A small matrix; `t` is a tensor of it."""
+    return np.arange(1, 7, dtype=np.float32).reshape(2, 3)
+
+
+@pytest.fixture
+def t(a: np.ndarray[Any, Any]) -> Any:
+    import wgtensor as wt
+
+    return wt.asarray(a)
 
 
 @pytest.fixture(autouse=True)

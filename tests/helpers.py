@@ -135,6 +135,13 @@ def _pending(a: np.ndarray[Any, Any]) -> wt.Tensor:
     return kept.T
 
 
+def is_tensor(x: Any, expected: Any) -> None:
+    assert isinstance(x, wt.Tensor)
+    expected = np.asarray(expected)
+    assert x.shape == expected.shape
+    np.testing.assert_allclose(x.numpy(), expected, rtol=2e-6)
+
+
 def source(kind: str, base: np.ndarray[Any, Any]) -> wt.Tensor:
     """The same elements as a leaf, as a value that waits, or as one that a kernel made."""
     t = wt.asarray(base)

@@ -8,28 +8,11 @@ import numpy as np
 import pytest
 
 import wgtensor as wt
-from helpers import device_has
+from helpers import device_has, is_tensor
 
 Array = np.ndarray[Any, Any]
 
 pytestmark = pytest.mark.short
-
-
-@pytest.fixture
-def a() -> Array:
-    return np.arange(1, 7, dtype=np.float32).reshape(2, 3)
-
-
-@pytest.fixture
-def t(a: Array) -> wt.Tensor:
-    return wt.asarray(a)
-
-
-def is_tensor(x: Any, expected: Any) -> None:
-    assert isinstance(x, wt.Tensor)
-    expected = np.asarray(expected)
-    assert x.shape == expected.shape
-    np.testing.assert_allclose(x.numpy(), expected, rtol=2e-6)
 
 
 # ---- ufuncs ------------------------------------------------------------------------------------
