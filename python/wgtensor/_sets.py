@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from wgtensor import _core
 from wgtensor._arrays import ArrayLike, as_tensor
 from wgtensor._core import Tensor
-from wgtensor._functions import arange, zeros
+from wgtensor._functions import arange, ones, zeros
 from wgtensor._manipulation import axis_of, concat, moveaxis
 from wgtensor._naming import public
 from wgtensor._reductions import any as any_
@@ -58,71 +58,81 @@ class UniqueInverse(NamedTuple):
 class _Unique:
     """The elements of a tensor in order, and where in them new ones start."""
 
-    def __init__(self, op: str, x: ArrayLike, equal_nan: bool, with_places: bool) -> None:
+    def __init__(
+        self, op: str, x: ArrayLike, equal_nan: bool, with_places: bool, with_counts: bool = False
+    ) -> None:
         self.t = as_tensor(op, x)
         self.flat = self.t.reshape(-1)
         self.size = self.flat.size
         self.order = argsort(self.flat) if with_places and self.size else None
         self.sorted = sort(self.flat) if self.order is None else self._at(self.order)
         before, after = self.sorted[:-1], self.sorted[1:]
-        self.starts = after != before  # of the elements from the second on
+        differ = after != before
         if equal_nan and self.t.dtype.kind == "f":
-            self.starts = self.starts & (before == before)
-        wanted: list[Tensor | None] = [after, None]
+            differ = differ & (before == before)
+        self._find(differ, self.sorted, with_counts)
+
+    def _find(self, differ: Tensor, values: Tensor | None, with_counts: bool) -> None:
+        """What stands where new ones start: `differ` says that of all but the first element."""
+        if self.size == 0:
+            none = zeros(0, dtype="int32", device=self.t.device)
+            self.found = {"values": self.flat.copy(), "indices": none, "begins": none}
+            return
+        wanted: dict[str, Tensor | None] = {}
+        if values is not None:
+            wanted["values"] = values
         if self.order is not None:
-            wanted.append(self.order[1:])
-        self.found = _core.compact(self.starts, wanted) if self.size else []
+            wanted["indices"] = self.order
+        if with_counts:
+            wanted["begins"] = None
+        first = ones(1, dtype="bool", device=self.t.device)
+        self.starts = concat([first, differ])
+        found = _core.compact(self.starts, list(wanted.values()))
+        self.found = dict(zip(wanted, found, strict=True))
 
     def _at(self, places: Tensor) -> Tensor:
         return _core.take(self.flat, places, 0, "trusted", "unique")
 
-    def _from_first(self, first: Tensor, others: Tensor) -> Tensor:
-        return concat([first[:1], others])
-
     @property
     def values(self) -> Tensor:
-        return self._from_first(self.sorted, self.found[0]) if self.size else self.flat.copy()
+        return self.found["values"]
 
     @property
     def indices(self) -> Tensor:
         """Where each value stands first."""
-        if self.order is None or self.size == 0:
-            return zeros(0, dtype="int32", device=self.t.device)
-        return self._from_first(self.order, self.found[2])
+        return self.found["indices"]
 
     @property
     def counts(self) -> Tensor:
+        begins = self.found["begins"]
         if self.size == 0:
-            return zeros(0, dtype="int32", device=self.t.device)
+            return begins
         end = arange(self.size, self.size + 1, device=self.t.device)
-        begins = concat([zeros(1, dtype="int32", device=self.t.device), self.found[1] + 1, end])
-        return begins[1:] - begins[:-1]
+        return concat([begins[1:], end]) - begins
 
     @property
     def inverse(self) -> Tensor:
         if self.size == 0:
             return zeros(self.t.shape, dtype="int32", device=self.t.device)
         assert self.order is not None
-        rank = cumulative_sum(self.starts, include_initial=True)
+        rank = cumulative_sum(self.starts) - 1
         return _core.unpermuted(rank, self.order).reshape(self.t.shape)
 
 
 class _UniqueParts(_Unique):
     """The same of a tensor's parts along an axis, which are rows here."""
 
-    def __init__(self, x: ArrayLike, axis: int) -> None:
+    def __init__(self, x: ArrayLike, axis: int, with_counts: bool) -> None:
         t = as_tensor("unique", x)
         self.axis = axis_of("unique", axis, t.ndim)
         self.moved = moveaxis(t, self.axis, 0)
         self.size = self.moved.shape[0]
         rows = self.moved.reshape(self.size, -1) if t.size else self.moved.reshape(self.size, 0)
-        self.t = rows[:, 0] if t.size else zeros(self.size, device=t.device)
+        self.t = self.flat = rows[:, 0] if t.size else zeros(self.size, device=t.device)
         columns = [rows[:, c] for c in reversed(range(rows.shape[1]))]
         self.order = lexsort(columns) if columns else arange(self.size, device=t.device)
         ordered = _core.take(rows, self.order, 0, "trusted", "unique")
-        self.starts = any_(ordered[1:] != ordered[:-1], axis=1)
-        wanted = [self.order[1:], None, self.order[1:]]
-        self.found = _core.compact(self.starts, wanted) if self.size else []
+        self._find(any_(ordered[1:] != ordered[:-1], axis=1), None, with_counts)
 
     @property
     def values(self) -> Tensor:
@@ -145,7 +155,7 @@ def unique_values(x: ArrayLike, /) -> Tensor:
 @public
 def unique_counts(x: ArrayLike, /) -> UniqueCounts:
     """(values, counts): those of `unique_values`, and how often each occurs, in int32."""
-    u = _Unique("unique_counts", x, False, False)
+    u = _Unique("unique_counts", x, False, False, with_counts=True)
     return UniqueCounts(u.values, u.counts)
 
 
@@ -161,7 +171,7 @@ def unique_inverse(x: ArrayLike, /) -> UniqueInverse:
 def unique_all(x: ArrayLike, /) -> UniqueAll:
     """(values, indices, inverse_indices, counts): those of `unique_counts` and `unique_inverse`,
     and where in the flattened x each value occurs first. Indices and counts are int32."""
-    u = _Unique("unique_all", x, False, True)
+    u = _Unique("unique_all", x, False, True, with_counts=True)
     return UniqueAll(u.values, u.indices, u.inverse, u.counts)
 
 
@@ -186,9 +196,9 @@ def unique(
     places = return_index or return_inverse
     u: _Unique
     if axis is None:
-        u = _Unique("unique", ar, equal_nan, places)
+        u = _Unique("unique", ar, equal_nan, places, return_counts)
     else:
-        u = _UniqueParts(ar, axis)
+        u = _UniqueParts(ar, axis, return_counts)
     out = [u.values]
     if return_index:
         out.append(u.indices)
