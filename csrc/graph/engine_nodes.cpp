@@ -376,7 +376,10 @@ NodeRef Engine::segments(ReduceOp op, const NodeRef& base, const NodeRef& values
   flush_if_due();
   settle(*values);
   settle(*rows);
-  NodeRef dense = written_over(base);
+  settle(*base);
+  const Node& source = base->kind == NodeKind::view ? *base->inputs[0] : *base;
+  const bool constant = any_order && source.kind == NodeKind::fill;
+  NodeRef dense = constant ? fill(base->dtype, base->shape, source.bits) : written_over(base);
   NodeRef n = make(NodeKind::segments, base->dtype, base->shape, "segments");
   n->reduce = op;
   n->any_order = any_order;

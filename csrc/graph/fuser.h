@@ -18,8 +18,14 @@ inline bool is_assignment(const Node& n) {
   return n.kind == NodeKind::assign || n.kind == NodeKind::scatter || n.kind == NodeKind::segments;
 }
 
+// A base that is the same number everywhere is a parameter of kernels that sum exactly.
+inline bool is_constant_base(const Node& reader, int k) {
+  return reader.any_order && k == 0 && reader.inputs[0]->kind == NodeKind::fill;
+}
+
 // Whether operand k must be in memory, whole.
 inline bool reads_memory(const Node& reader, int k) {
+  if (is_constant_base(reader, k)) return false;
   if (reader.kind == NodeKind::map) return reader.op == OpId::gather && k == 0;
   if (reader.kind == NodeKind::compact || reader.kind == NodeKind::search) return k == 1;
   return reader.kind == NodeKind::matmul || (is_assignment(reader) && k == 0);

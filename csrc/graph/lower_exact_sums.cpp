@@ -33,6 +33,7 @@ class ExactSumsLowering {
         places_(numel(node_->shape)),
         elements_(node_->shape[1]),
         software_(c.device.software_kernels()),
+        constant_(!c.g.is_leaf(base_) && c.g.node_of(base_)->kind == NodeKind::fill),
         limbs_(c.scratch()),
         flags_(c.scratch()),
         range_(c.scratch()),
@@ -109,7 +110,7 @@ class ExactSumsLowering {
     vars.set("ALONE", int64_t{elements_ == 1});
     vars.set("ELEMENTS", k.params.add("elements", word(elements_)));
     vars.set("COUNT", k.params.add("count", word(numbers_in(part))));
-    vars.set("BASES", k.params.add("bases", word(group == 0 ? places_ : 0)));
+    vars.set("BASES", k.params.add("bases", word(group > 0 ? 0 : constant_ ? 1 : places_)));
     vars.set("GROUP", k.params.add("group", word(group)));
     Step step;
     if (group == 0) step.outputs = {{range_, static_cast<uint64_t>(8 * groups_), -1}};
@@ -180,16 +181,21 @@ class ExactSumsLowering {
     kernels::Vars vars = staged(4);
     k.scratch_types = {{id_, DType::uint32}, {base_, DType::uint32}};
     StepOutput out = step_output(c_.g, id_);
-    if (c_.dies(gi_, base_) && fits_buffer(c_.g, base_, id_)) out.in_place = base_;
+    if (!constant_ && c_.dies(gi_, base_) && fits_buffer(c_.g, base_, id_)) out.in_place = base_;
     Reach all{0, places_ - 1};
     int result = k.bind_window(id_, rt::Access::read_write, all);
-    int base = out.in_place >= 0 ? result : k.bind_window(base_, rt::Access::read, all);
+    std::string base;
+    if (constant_) {
+      base = base_bits(k);
+    } else {
+      int own = out.in_place >= 0 ? result : k.bind_window(base_, rt::Access::read, all);
+      base = base_bits_are(KernelCode::name_of(own) + "[place]");
+    }
     vars.set("COPIES", copies);
     vars.set("LIMBS", limbs(k, DType::uint32, false));
     vars.set("FLAGS", flags(k));
     vars.set("CHOICE", choice(k, false));
-    vars.set("FUNCTIONS", "fn base_bits(place: u32) -> u32 {\n  return " +
-                              KernelCode::name_of(base) + "[place];\n}\n");
+    vars.set("FUNCTIONS", base);
     vars.set("RESULT", KernelCode::name_of(result));
     vars.set("PLACES", k.params.add("places", word(places_)));
     vars.set("SPACING", k.params.add("spacing", word(spacing)));
@@ -222,9 +228,13 @@ class ExactSumsLowering {
 
   // In a binding of its own: the numbers may be made of the base.
   std::string base_bits(KernelCode& k) const {
+    if (constant_) return base_bits_are(k.params.add_patched("base", Patch::bits, base_, 0));
     int b = k.bind_slice(base_, rt::Access::read, {0, places_ - 1});
-    return "fn base_bits(place: u32) -> u32 {\n  return bitcast<u32>(" + KernelCode::name_of(b) +
-           "[place]);\n}\n";
+    return base_bits_are("bitcast<u32>(" + KernelCode::name_of(b) + "[place])");
+  }
+
+  static std::string base_bits_are(const std::string& bits) {
+    return "fn base_bits(place: u32) -> u32 {\n  return " + bits + ";\n}\n";
   }
 
   static uint32_t word(int64_t n) { return static_cast<uint32_t>(n); }
@@ -273,7 +283,7 @@ class ExactSumsLowering {
   int base_;
   Operand values_, rows_;
   int64_t places_, elements_, copies_ = 1, groups_ = 0, bits_ = 16;
-  bool software_;
+  bool software_, constant_;  // constant_: the base is one number
   int limbs_, flags_, range_, choice_;
 };
 
