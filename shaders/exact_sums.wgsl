@@ -52,18 +52,24 @@ fn ends_with(ends: vec2<u32>, bits: u32) -> vec2<u32> {
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>,
         @builtin(num_workgroups) nwg: vec3<u32>) {
   var ends = vec2<u32>(255u, 0u);
-  for (var i = wid.x * {{4 * LANES}}u + lid.x; i < {{COUNT}}; i += nwg.x * {{4 * LANES}}u) {
-//% for j in 0..4
+//% let TURN = READS * LANES
+  for (var i = wid.x * {{TURN}}u + lid.x; i < {{COUNT}}; i += nwg.x * {{TURN}}u) {
+//% for j in 0..READS
     let t{{j}} = min(i + {{j * LANES}}u, {{COUNT}} - 1u);
     let r{{j}} = row_of(t{{j}});
     let v{{j}} = bitcast<u32>(load(r{{j}}.x, r{{j}}.y));
 //% end
-//% for j in 0..4
+//% for j in 0..READS
     ends = ends_with(ends, v{{j}});
 //% end
   }
-  for (var i = wid.x * {{LANES}}u + lid.x; i < {{BASES}}; i += nwg.x * {{LANES}}u) {
-    ends = ends_with(ends, base_bits(i));
+  for (var i = wid.x * {{TURN}}u + lid.x; i < {{BASES}}; i += nwg.x * {{TURN}}u) {
+//% for j in 0..READS
+    let b{{j}} = base_bits(min(i + {{j * LANES}}u, {{BASES}} - 1u));
+//% end
+//% for j in 0..READS
+    ends = ends_with(ends, b{{j}});
+//% end
   }
   let all = ends_of_all(lid.x, ends);
   if (lid.x == 0u) {

@@ -20,11 +20,8 @@
 //% let STAGE = TILE_0 + BK * ROW_1 + BK / 4 * GAP_1
 //% let SUMS = TM * TN / 4
 //% let REDUCE = (SPLIT - 1) * SUMS * LANES
-//% let TILES = TWO ? 2 * STAGE : STAGE
-//% let FROM = 0
-//% let TO = 0
 {{DECLARATIONS}}
-var<workgroup> mm_tile: array<vec4<{{T}}>, {{TILES > REDUCE ? TILES : REDUCE}}>;
+var<workgroup> mm_tile: array<vec4<{{T}}>, {{STAGE > REDUCE ? STAGE : REDUCE}}>;
 
 @compute @workgroup_size({{THREADS}})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
@@ -85,38 +82,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 //% end
 
   var next = 0u;
-//% if TWO
-  // Two tiles take turns: one is multiplied while the other is written, so that one barrier is enough.
-  let turns = (p.k + {{BK - 1}}u) / {{BK}}u;
-  let last = (turns - 1u) * {{BK}}u;
-  var hop = min({{BK}}u, last);
-//% include matmul_fetch.wgsl
-//% include matmul_store.wgsl
-  workgroupBarrier();
-  var turn = 0u;
-  loop {
-//% for NOW in 0..2
-//% let FROM = NOW * STAGE
-//% let TO = STAGE - NOW * STAGE
-    turn++;
 //% if ALWAYS
-    next = min(next + {{BK}}u, last);
-    hop = min({{BK}}u, last - next);
-//% include matmul_fetch.wgsl
-//% else
-    if (turn < turns) {
-      next += {{BK}}u;
-      hop = {{BK}}u;
-//% include matmul_fetch.wgsl
-    }
-//% end
-//% include matmul_multiply.wgsl
-//% include matmul_store.wgsl
-    workgroupBarrier();
-    if (turn >= turns) { break; }
-//% end
-  }
-//% elif ALWAYS
   // Each step is read while the one before is multiplied; the last one again, and not used, as a branch
   // around the reads would make some compilers wait for them.
   let turns = (p.k + {{BK - 1}}u) / {{BK}}u;

@@ -2,11 +2,11 @@
     // neighbours share an operand. Sums of float16 end with the step: whole sums are of float32.
     {
 //% if SPLIT > 1
-      var a_at = ty + {{FROM}}u + slice * {{SLICE * ROW_0 + SLICE / 4 * GAP_0}}u;
-      var b_at = tx + {{TILE_0 + FROM}}u + slice * {{SLICE * ROW_1 + SLICE / 4 * GAP_1}}u;
+      var a_at = ty + slice * {{SLICE * ROW_0 + SLICE / 4 * GAP_0}}u;
+      var b_at = tx + {{TILE_0}}u + slice * {{SLICE * ROW_1 + SLICE / 4 * GAP_1}}u;
 //% else
-      var a_at = ty + {{FROM}}u;
-      var b_at = tx + {{TILE_0 + FROM}}u;
+      var a_at = ty;
+      var b_at = tx + {{TILE_0}}u;
 //% end
 //% if UNROLL < SLICE
       for (var step = 0u; step < {{SLICE / UNROLL}}u; step++) {

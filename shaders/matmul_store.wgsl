@@ -4,7 +4,7 @@
 //% let ALONG_K = o == 0 ? A_ALONG_K : B_ALONG_K
 //% let ROW = X / 4
 //% let GAP = o == 0 ? GAP_0 : GAP_1
-//% let BASE = TO + (o == 0 ? 0 : TILE_0)
+//% let BASE = o == 0 ? 0 : TILE_0
 //% let LINES = ALONG_K && X * BK / 16 < THREADS
 //% let ITEMS = ALONG_K && !LINES ? X * BK / 16 : X * BK / 4
 //% for i in 0..(ITEMS + THREADS - 1) / THREADS

@@ -8,9 +8,6 @@ var<workgroup> so_counts: array<atomic<u32>, 1024>;
 
 @compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>,
-//% if SUBGROUPS
-        @builtin(subgroup_invocation_id) place_in_subgroup: u32,
-//% end
         @builtin(num_workgroups) nwg: vec3<u32>) {
   let lane = lid.x;
 //% include sort_part.wgsl
@@ -26,18 +23,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   }
 //% end
 //% for j in 0..K
-//% if SUBGROUPS
-  // Lanes with the first one's digit count once: high digits often have few values.
-  let here{{j}} = {{j * 256}}u + lane < mine;
-  let shown{{j}} = select(256u, d{{j}}, here{{j}});
-  let same{{j}} = shown{{j}} == subgroupBroadcast(shown{{j}}, 0u);
-  let lanes{{j}} = countOneBits(subgroupBallot(same{{j}}));
-  let first{{j}} = place_in_subgroup == 0u;
-  let many{{j}} = select(1u, lanes{{j}}.x + lanes{{j}}.y + lanes{{j}}.z + lanes{{j}}.w, first{{j}});
-  if (here{{j}} && (first{{j}} || !same{{j}})) { atomicAdd(&so_counts[d{{j}} * 4u + (lane & 3u)], many{{j}}); }
-//% else
   if ({{j * 256}}u + lane < mine) { atomicAdd(&so_counts[d{{j}} * 4u + (lane & 3u)], 1u); }
-//% end
 //% end
   workgroupBarrier();
   var count = 0u;

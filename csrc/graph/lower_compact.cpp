@@ -19,10 +19,12 @@ class CompactLowering {
         compact_(node_.kind == NodeKind::compact),
         part_(part),
         in_(k_, 0, k_.group.space[0]),
+        from_(k_, 0, k_.group.space[0]),
         out_(k_, 1, k_.group.space[1]) {
     in_.collect(operands_[0].value, operands_[0].layout);
-    if (values()) in_.collect(operands_[2].value, operands_[2].layout);
     in_.collapse({"r"}, {0, 1});
+    if (values()) from_.collect(operands_[2].value, operands_[2].layout);
+    from_.collapse({"r"}, {0, 1});
     collect_outputs(k_, out_, id_);
     out_.collapse({"r"}, {0, 1});
   }
@@ -31,13 +33,15 @@ class CompactLowering {
   std::vector<Part> parts() {
     return parts_of(cut({{in_.sizes(0), kTallyBlock, kTallyBlock}, {out_.sizes(0)}},
                         KernelCode::window_limit(c_.device), [&](const Part& p) {
-                          return std::max(in_.widest({p[0]}), out_.widest({p[1]}));
+                          return std::max(
+                              {in_.widest({p[0]}), from_.widest({p[0]}), out_.widest({p[1]})});
                         }));
   }
 
   void run() {
     if (!part_.empty()) {
       in_.restrict_to({part_[0]});
+      from_.restrict_to({part_[0]});
       out_.restrict_to({part_[1]});
     }
     int64_t count = in_.extent(0), blocks = (count + kTallyBlock - 1) / kTallyBlock;
@@ -69,9 +73,10 @@ class CompactLowering {
   int64_t first_place() const { return part_.empty() ? 0 : part_[1].begin; }
 
   std::string functions() {
-    // All widths before any code: what values share with the mask is read in one of them.
-    four_ = !values() && in_.can_vectorize(0, true, false);
+    // All widths before any code: what both read is bound for the narrower one.
+    four_ = in_.can_vectorize(0, true, false);
     in_.set_width(four_ ? 4 : 1, 0);
+    from_.set_width(1, 0);
     out_.set_width(1, 0);
     std::string s = truth();
     std::string begin = k_.params.add("begin", static_cast<uint32_t>(first()));
@@ -79,11 +84,11 @@ class CompactLowering {
         k_.params.add("first_block", static_cast<uint32_t>(first() / kTallyBlock));
     std::string v = "bitcast<i32>(r + " + begin + ")";
     if (values()) {
-      in_.begin();
-      v = in_.emit(operands_[2].value, operands_[2].layout);
+      from_.begin();
+      v = from_.emit(operands_[2].value, operands_[2].layout);
       if (is_bool(node_.inputs[2]->dtype)) v = "select(0u, 1u, " + v + ")";
       s += "fn value_at(r: u32) -> " + std::string(info(node_.dtype).compute) + " {\n" +
-           in_.take_body() + "  return " + v + ";\n}\n";
+           from_.take_body() + "  return " + v + ";\n}\n";
       v = "value_at(r)";
     }
     s += store();
@@ -140,7 +145,7 @@ class CompactLowering {
   const std::vector<Operand>& operands_;
   bool compact_, four_ = false;
   Part part_;
-  SpaceCode in_, out_;
+  SpaceCode in_, from_, out_;  // the mask, values, the result
   std::string count_;
 };
 

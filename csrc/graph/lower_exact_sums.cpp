@@ -16,7 +16,7 @@ constexpr int64_t kMostNumbers = 1 << 27;  // that it takes
 constexpr int64_t kSpread = 1 << 16;       // places that keep lanes from waiting
 constexpr int64_t kMostCopies = 1024;      // of one place
 constexpr int64_t kGroup = 32;             // copies that a lane adds up
-constexpr int64_t kTurns = 4;              // numbers that a lane enters
+constexpr int64_t kTurns = 2;              // numbers that a lane enters
 constexpr int64_t kRangeGroups = 1024;     // workgroups that look for positions
 constexpr int64_t kSoftwareTurns = 16384;  // llvmpipe ends loops after 65,535 turns
 
@@ -67,16 +67,17 @@ class ExactSumsLowering {
   int64_t accumulators() const { return copies_ * places_; }
   int64_t flag_words() const { return (places_ + 7) / 8; }
   int64_t lanes() const { return software_ ? 8 : 256; }
+  int64_t reads() const { return software_ ? 4 : 8; }  // of a lane before it looks at the first
   int64_t numbers_in(const Part& part) const { return part[0].size() * elements_; }
 
   // Workgroups that find the positions of a part's numbers.
   int64_t groups_of(const Part& part) const {
-    int64_t turn = 4 * lanes(), turns = (numbers_in(part) + turn - 1) / turn;
+    int64_t turn = reads() * lanes(), turns = (numbers_in(part) + turn - 1) / turn;
     if (software_) {
       turns += places_ / lanes() + 1;  // the first part's base
       return std::max((turns + kSoftwareTurns - 1) / kSoftwareTurns, std::min<int64_t>(turns, 16));
     }
-    return std::clamp<int64_t>(turns / 4, 1, kRangeGroups);
+    return std::clamp<int64_t>(turns / 2, 1, kRangeGroups);
   }
 
   // Numbers are computed where they enter.
@@ -105,6 +106,7 @@ class ExactSumsLowering {
     if (k.windowed) n.in.restrict_to(part);
     kernels::Vars vars = staged(0);
     vars.set("LANES", lanes());
+    vars.set("READS", reads());
     vars.set("RANGE", range(k, true));
     vars.set("FUNCTIONS", load(n) + base_bits(k));
     vars.set("ALONE", int64_t{elements_ == 1});

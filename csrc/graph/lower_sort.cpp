@@ -15,7 +15,8 @@ constexpr int64_t kMergedRows = 16;                   // have a lane each on sof
 constexpr int64_t kSerialChunk = 32768;               // llvmpipe ends loops after 65,535 turns
 constexpr int64_t kSerialParts = 128;                 // of all rows, if they have kDigits elements
 constexpr int64_t kSerialLines = 64;                  // parts of a row that one lane sums
-constexpr uint32_t kWorkgroupWords = 5248;            // of a tile of 4096 elements
+constexpr int64_t kRanked = 20;                       // elements of a lane that ranks by ballots,
+constexpr int64_t kTiled = 16, kFew = 8;              // of one that does not, and where memory is short
 constexpr int64_t kSubgroups = 8;                     // of a workgroup that ranks by ballots
 constexpr int64_t kLeastSubgroup = 16;                // lanes of theirs
 
@@ -28,15 +29,17 @@ class SortLowering {
         node_(c.g.node_of(id_)),
         keys_(node_->inputs[0]->dtype, node_->sort),
         software_(c.device.software_kernels()) {
-    // Small tiles are for tests: software adapters compile large kernels for long.
-    if (!software_ && c.device.is_software()) per_lane_ = 4;
     rt::SubgroupSizes sizes = c.device.subgroup_sizes();
     const bool small = c.device.options().kernels == "gpu:ballots" && c.device.is_software();
     if (!software_ && (sizes.least >= kLeastSubgroup || (small && sizes.least))) {
       lanes_ = small ? 64 : std::min(kSubgroups * sizes.least, kDigits);
       subgroups_ = lanes_ / sizes.least;
       ballot_words_ = sizes.most <= 32 ? 1 : sizes.most <= 64 ? 2 : 4;
+      per_lane_ = kRanked;
     }
+    if (workgroup_bytes() > c.device.limits().max_workgroup_memory) per_lane_ = kFew;
+    // Small tiles are for tests: software adapters compile large kernels for long.
+    if (!software_ && c.device.is_software()) per_lane_ = 4;
   }
 
   void run() {
@@ -84,9 +87,7 @@ class SortLowering {
     Code code(*this);
     int64_t rows = code.out.extent(0);
     count_ = code.out.extent(1);
-    bool roomy = c_.device.limits().max_workgroup_memory >= kWorkgroupWords * 4;
-    tile_ = (ranks() ? lanes_ : kDigits) * (roomy ? per_lane_ : std::min<int64_t>(per_lane_, 8));
-    chunk_ = tile_;
+    tile_ = chunk_ = lanes() * per_lane_;
     if (software_)
       chunk_ = std::clamp(rows * count_ / kSerialParts, kDigits,
                           std::clamp(count_, kDigits, kSerialChunk));
@@ -190,7 +191,6 @@ class SortLowering {
     kernels::Vars vars = software_ ? serial_vars(code.k) : common(code.k);
     if (!software_) {
       vars.set("K", tile_ / kDigits);
-      vars.set("SUBGROUPS", int64_t{c_.device.features().subgroups});
       vars.set("TILES", tiles(code.k));
     }
     set_bits(vars, code.k, shift, shift + 8);
@@ -335,6 +335,9 @@ class SortLowering {
   }
 
   bool ranks() const { return lanes_ > 0; }
+  int64_t lanes() const { return ranks() ? lanes_ : kDigits; }
+  /// Of a tile, with the gaps that only some have, and of sums and places.
+  int64_t workgroup_bytes() const { return (lanes() * per_lane_ * 33 / 32 + 4 * kDigits + 1) * 4; }
   const char* tile_shader() const { return ranks() ? "sort_rank.wgsl" : "sort_tile.wgsl"; }
   std::string tiles(KernelCode& k) const {
     return k.params.add("tiles", static_cast<uint32_t>(parts_));
@@ -385,7 +388,7 @@ class SortLowering {
   bool software_, whole_ = true, merges_ = false;
   Part part_;
   int64_t lanes_ = 0, subgroups_ = 0;  // of workgroups that rank by ballots
-  int64_t per_lane_ = 16;              // elements of a tile
+  int64_t per_lane_ = kTiled;          // elements of a tile
   int64_t ballot_words_ = 1;
   int64_t rows_ = 0, count_ = 0;
   int64_t tile_ = 0;               // elements that a workgroup sorts

@@ -14,7 +14,6 @@ enum Flag : int {
   kAlways = 2,    // and that without a branch
   kGap = 4,       // gaps in transposed operands keep writes out of each other's banks
   kEmitLoop = 8,  // one copy of the epilogue's code, for which the results are spilled
-  kTwo = 32,      // two tiles in workgroup memory take turns
   kHalf = 16,     // for half_sums: a step's sums are float16, whole sums float32
 };
 
@@ -33,7 +32,7 @@ struct Variant {
   uint32_t threads() const { return static_cast<uint32_t>(bm / tm * (bn / tn) * split); }
   int gap(bool along_k) const { return has(kGap) && along_k ? std::max(32 / bk, 1) : 0; }
   uint32_t workgroup_bytes(DType t) const {
-    const int tiles = (bk * (bm / 4 + bn / 4) + bk / 4 * 2 * gap(true)) * (has(kTwo) ? 2 : 1);
+    const int tiles = bk * (bm / 4 + bn / 4) + bk / 4 * 2 * gap(true);
     const int sums = (split - 1) * bm * bn / 4;
     return static_cast<uint32_t>(std::max(tiles, sums) * 4 * (has(kHalf) ? 2 : info(t).size));
   }
@@ -65,21 +64,6 @@ constexpr Variant kVariants[] = {
     {"32x32x32_4x4_s4", 32, 32, 32, 4, 4, 4, 8, 4, 8, kGpu},
     {"32x32x16_4x4_s2", 32, 32, 16, 4, 4, 2, 8, 4, 8, kGpu},
     {"16x16x64_4x4_s8", 16, 16, 64, 4, 4, 8, 4, 4, 8, kGpu},
-    {"128x128x8_8x16_d", 128, 128, 8, 8, 16, 1, 8, 4, 8, kGpu | kTwo},
-    {"128x128x8_8x16_bd", 128, 128, 8, 8, 16, 1, 8, 4, 8, kBranch | kTwo},
-    {"128x128x8_16x8_d", 128, 128, 8, 16, 8, 1, 8, 4, 8, kGpu | kTwo},
-    {"128x96x8_8x12_d", 128, 96, 8, 8, 12, 1, 8, 4, 8, kGpu | kTwo},
-    {"128x64x8_8x8_d", 128, 64, 8, 8, 8, 1, 8, 4, 8, kGpu | kTwo},
-    {"128x64x16_8x8_d", 128, 64, 16, 8, 8, 1, 8, 4, 16, kGpu | kTwo},
-    {"64x64x16_8x8_d", 64, 64, 16, 8, 8, 1, 8, 4, 16, kGpu | kTwo},
-    {"64x64x8_8x8_d", 64, 64, 8, 8, 8, 1, 8, 4, 8, kGpu | kTwo},
-    {"64x128x8_8x16", 64, 128, 8, 8, 16, 1, 8, 4, 8, kGpu},
-    {"64x128x8_8x16_d", 64, 128, 8, 8, 16, 1, 8, 4, 8, kGpu | kTwo},
-    {"64x96x16_8x12", 64, 96, 16, 8, 12, 1, 8, 4, 16, kGpu},
-    {"64x96x8_8x12_d", 64, 96, 8, 8, 12, 1, 8, 4, 8, kGpu | kTwo},
-    {"128x128x24_8x16_b", 128, 128, 24, 8, 16, 1, 8, 4, 24, kBranch},
-    {"128x96x24_8x12", 128, 96, 24, 8, 12, 1, 8, 4, 24, kGpu},
-    {"256x128x8_8x16_d", 256, 128, 8, 8, 16, 1, 8, 4, 8, kGpu | kTwo},
     {"half_128x128x16_8x16", 128, 128, 16, 8, 16, 1, 8, 4, 16, kGpu | kHalf},
     {"half_128x64x16_8x8", 128, 64, 16, 8, 8, 1, 8, 4, 16, kGpu | kHalf},
     {"half_128x64x16_8x8_e", 128, 64, 16, 8, 8, 1, 8, 4, 16, kGpu | kHalf | kEmitLoop},
@@ -324,7 +308,6 @@ MatmulLaunch plan_matmul(const MatmulTarget& target, const MatmulProblem& p, int
   l.vars.set("PREFETCH", v.has(kPrefetch));
   l.vars.set("EMIT_LOOP", v.has(kEmitLoop));
   l.vars.set("ALWAYS", v.has(kAlways));
-  l.vars.set("TWO", v.has(kTwo));
   l.vars.set("GAP_0", v.gap(a.along_k));
   l.vars.set("GAP_1", v.gap(b.along_k));
   l.vars.set("A_ALONG_K", a.along_k);

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from wgtensor import _core
 from wgtensor._arrays import ArrayLike, as_tensor
 from wgtensor._core import Tensor
-from wgtensor._functions import arange, ones, zeros
+from wgtensor._functions import arange, zeros
 from wgtensor._manipulation import axis_of, concat, moveaxis
 from wgtensor._naming import public
 from wgtensor._reductions import any as any_
@@ -67,55 +67,61 @@ class _Unique:
         self.order = argsort(self.flat) if with_places and self.size else None
         self.sorted = sort(self.flat) if self.order is None else self._at(self.order)
         before, after = self.sorted[:-1], self.sorted[1:]
-        differ = after != before
+        starts = after != before
         if equal_nan and self.t.dtype.kind == "f":
-            differ = differ & (before == before)
-        self._find(differ, self.sorted, with_counts)
+            starts = starts & (before == before)
+        self._find(starts, self.sorted, with_counts)
 
-    def _find(self, differ: Tensor, values: Tensor | None, with_counts: bool) -> None:
-        """What stands where new ones start: `differ` says that of all but the first element."""
+    def _find(self, starts: Tensor, values: Tensor | None, with_counts: bool) -> None:
+        """What new ones have; `starts` is of the elements from the second on."""
+        self.starts = starts
+        self.found: dict[str, Tensor] = {}
         if self.size == 0:
-            none = zeros(0, dtype="int32", device=self.t.device)
-            self.found = {"values": self.flat.copy(), "indices": none, "begins": none}
             return
         wanted: dict[str, Tensor | None] = {}
         if values is not None:
-            wanted["values"] = values
+            wanted["values"] = values[1:]
         if self.order is not None:
-            wanted["indices"] = self.order
+            wanted["indices"] = self.order[1:]
         if with_counts:
             wanted["begins"] = None
-        first = ones(1, dtype="bool", device=self.t.device)
-        self.starts = concat([first, differ])
-        found = _core.compact(self.starts, list(wanted.values()))
+        found = _core.compact(starts, list(wanted.values()))
         self.found = dict(zip(wanted, found, strict=True))
 
     def _at(self, places: Tensor) -> Tensor:
         return _core.take(self.flat, places, 0, "trusted", "unique")
 
+    def _none(self) -> Tensor:
+        return zeros(0, dtype="int32", device=self.t.device)
+
     @property
     def values(self) -> Tensor:
-        return self.found["values"]
+        if self.size == 0:
+            return self.flat.copy()
+        return concat([self.sorted[:1], self.found["values"]])
 
     @property
     def indices(self) -> Tensor:
         """Where each value stands first."""
-        return self.found["indices"]
+        if self.size == 0 or self.order is None:
+            return self._none()
+        return concat([self.order[:1], self.found["indices"]])
 
     @property
     def counts(self) -> Tensor:
-        begins = self.found["begins"]
         if self.size == 0:
-            return begins
+            return self._none()
         end = arange(self.size, self.size + 1, device=self.t.device)
-        return concat([begins[1:], end]) - begins
+        first = zeros(1, dtype="int32", device=self.t.device)
+        begins = concat([first, self.found["begins"] + 1, end])
+        return begins[1:] - begins[:-1]
 
     @property
     def inverse(self) -> Tensor:
         if self.size == 0:
             return zeros(self.t.shape, dtype="int32", device=self.t.device)
         assert self.order is not None
-        rank = cumulative_sum(self.starts) - 1
+        rank = cumulative_sum(self.starts, include_initial=True)
         return _core.unpermuted(rank, self.order).reshape(self.t.shape)
 
 
@@ -128,7 +134,7 @@ class _UniqueParts(_Unique):
         self.moved = moveaxis(t, self.axis, 0)
         self.size = self.moved.shape[0]
         rows = self.moved.reshape(self.size, -1) if t.size else self.moved.reshape(self.size, 0)
-        self.t = self.flat = rows[:, 0] if t.size else zeros(self.size, device=t.device)
+        self.t = rows[:, 0] if t.size else zeros(self.size, device=t.device)
         columns = [rows[:, c] for c in reversed(range(rows.shape[1]))]
         self.order = lexsort(columns) if columns else arange(self.size, device=t.device)
         ordered = _core.take(rows, self.order, 0, "trusted", "unique")
