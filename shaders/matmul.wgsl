@@ -50,6 +50,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let offsets = batch_offset(batch);
   let off_0 = offsets.x;
   let off_1 = offsets.y;
+//% if UNEVEN
+  let depth = depth_of(batch);
+//% else
+  let depth = p.k;
+//% end
   let xn_0 = p.m;
   let xn_1 = p.n;
   let sx_0 = p.a_rs;
@@ -85,7 +90,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 //% if ALWAYS
   // Each step is read while the one before is multiplied; the last one again, and not used, as a branch
   // around the reads would make some compilers wait for them.
-  let turns = (p.k + {{BK - 1}}u) / {{BK}}u;
+  let turns = (depth + {{BK - 1}}u) / {{BK}}u;
   let last = (turns - 1u) * {{BK}}u;
   var hop = min({{BK}}u, last);
 //% include matmul_fetch.wgsl
@@ -107,7 +112,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   workgroupBarrier();
   loop {
     next += {{BK}}u;
-    let more = next < p.k;
+    let more = next < depth;
     if (more) {
 //% include matmul_fetch.wgsl
     }
@@ -125,7 +130,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     workgroupBarrier();
 //% include matmul_multiply.wgsl
     next += {{BK}}u;
-    if (next >= p.k) { break; }
+    if (next >= depth) { break; }
     workgroupBarrier();
   }
 //% end

@@ -41,11 +41,11 @@
       let k0 = next + kq_{{o}}_{{i}};
 //% if ALONG_K && VEC
 //% if GUARD_K && WALK
-      let kc = k_offset_{{o}}(min(k0, p.k - 4u));
+      let kc = k_offset_{{o}}(min(k0, depth - 4u));
 //% elif WALK
       let kc = k_offset_{{o}}(k0);
 //% else
-      let kc = min(k0, p.k - 4u);
+      let kc = min(k0, depth - 4u);
 //% end
 //% for r in 0..PARTS
       part_{{o}}_{{i}}_{{r}} = {{READ}}{{o}}{{OPEN}}(at_{{o}}_{{i}}_{{r}} + kc) >> 2u{{CLOSE}};
@@ -53,11 +53,11 @@
 //% elif ALONG_K
 //% for j in 0..4
 //% if GUARD_K && WALK
-      let k_{{j}} = k_offset_{{o}}(min(k0 + {{j}}u, p.k - 1u));
+      let k_{{j}} = k_offset_{{o}}(min(k0 + {{j}}u, depth - 1u));
 //% elif WALK
       let k_{{j}} = k_offset_{{o}}(k0 + {{j}}u);
 //% else
-      let k_{{j}} = min(k0 + {{j}}u, p.k - 1u) * sk_{{o}};
+      let k_{{j}} = min(k0 + {{j}}u, depth - 1u) * sk_{{o}};
 //% end
 //% end
 //% for r in 0..PARTS
@@ -66,11 +66,11 @@
 //% end
 //% else
 //% if GUARD_K && WALK
-      let kc = k_offset_{{o}}(min(k0, p.k - 1u));
+      let kc = k_offset_{{o}}(min(k0, depth - 1u));
 //% elif WALK
       let kc = k_offset_{{o}}(k0);
 //% else
-      let kc = min(k0, p.k - 1u) * sk_{{o}};
+      let kc = min(k0, depth - 1u) * sk_{{o}};
 //% end
 //% if VEC
       part_{{o}}_{{i}}_0 = {{READ}}{{o}}{{OPEN}}(at_{{o}}_{{i}}_0 + kc) >> 2u{{CLOSE}};
@@ -81,9 +81,9 @@
 //% end
 //% if GUARD_K
 //% if ALONG_K && !VEC
-      let inside = vec4<bool>(k0 < p.k, k0 + 1u < p.k, k0 + 2u < p.k, k0 + 3u < p.k);
+      let inside = vec4<bool>(k0 < depth, k0 + 1u < depth, k0 + 2u < depth, k0 + 3u < depth);
 //% else
-      let inside = k0 < p.k;
+      let inside = k0 < depth;
 //% end
 //% for r in 0..PARTS
       part_{{o}}_{{i}}_{{r}} = select(vec4<{{T}}>(), part_{{o}}_{{i}}_{{r}}, inside);

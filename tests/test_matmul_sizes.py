@@ -129,6 +129,28 @@ def test_pieces_of_the_shared_axis(pieces: int, rng: np.random.Generator) -> Non
         np.testing.assert_array_equal((x @ y).numpy(), (x @ y).numpy())
 
 
+@pytest.mark.parametrize("kernel", ["", "16x16x64_4x4_s8", "32x32x16_4x4_s2", "64x32x16_8x4"])
+def test_the_last_piece_is_shorter(kernel: str, rng: np.random.Generator) -> None:
+    """One product, as k is whole steps; nothing beyond the operands counts, for that is NaN."""
+    with setting(kernels=f"matmul:{kernel}" if kernel else ""):
+        device = wt.Device()
+    for m, k, n, pieces in [(5, 80, 7, 2), (33, 176, 64, 3), (4, 4112, 20, 5), (70, 208, 36, 7)]:
+        first, second = random_array(rng, (2, m, k)), random_array(rng, (k, n))
+        for turned_too in (False, True):
+            padded = np.full((3, m + 4, k + 4), np.nan, np.float32)
+            padded[1:, 4:, 4:] = first
+            a = wt.asarray(padded, device=device)[1:, 4:, 4:]
+            padded = np.full((n + 4, k + 40) if turned_too else (k + 40, n + 4), np.nan, np.float32)
+            (padded.T if turned_too else padded)[:k, :n] = second
+            b = wt.asarray(padded, device=device)
+            b = (b.T if turned_too else b)[:k, :n]
+            with setting(matmul_pieces=pieces):
+                verify(first, second, a, b, f"{kernel} {m} {k} {n} in {pieces}")
+                before = device.stats()["dispatches"]
+                (a @ b).eval()
+                assert device.stats()["dispatches"] - before == 2
+
+
 def test_no_pieces_unless_asked_for_on_a_software_adapter(rng: np.random.Generator) -> None:
     x = wt.asarray(random_array(rng, (4, 4096)))
     software = wt.default_device().type == "cpu"

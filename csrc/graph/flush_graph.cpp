@@ -152,8 +152,9 @@ class Collector {
       if (n.kind == NodeKind::reduce) key.push_back(n.axes);
       if (n.kind == NodeKind::random) key.push_back(n.stream);
       if (n.kind == NodeKind::matmul)
-        key.push_back(word(n.ranks.rows) | word(n.ranks.columns) << 8 | word(n.ranks.shared) << 16 |
-                      word(n.bits) << 24);
+        key.insert(key.end(), {word(n.ranks.rows) | word(n.ranks.columns) << 8 |
+                                   word(n.ranks.shared) << 16 | word(n.bits) << 24,
+                               n.step});
       if (n.kind == NodeKind::search) key.push_back(word(n.side));
       if (n.kind == NodeKind::sort)
         key.push_back(word(n.sort.descending) | word(n.sort.places) << 1 |

@@ -159,6 +159,18 @@ std::string batch_offset(KernelCode& k, const Side& a, const Side& b, const Part
   return s + "  return vec2<u32>(ia, ib);\n}\n";
 }
 
+// fn depth_of(b): the last piece of each matrix, whose pieces are the last dimension of the batch,
+// has less of the shared axis (the node's `step`).
+std::string depth_of(KernelCode& k, const Node& n, const Side& a, const Part& part) {
+  if (n.step == 0) return "";
+  std::string begin =
+      part.empty() ? "" : " + " + k.params.add("begin", static_cast<uint32_t>(part[0].begin));
+  std::string pieces = k.params.add("pieces", static_cast<uint32_t>(a.batch.sizes.back()));
+  std::string last = k.params.add("last", static_cast<uint32_t>(n.step));
+  return "fn depth_of(b: u32) -> u32 {\n  return select(p.k, " + last + ", (b" + begin + ") % " +
+         pieces + " == " + pieces + " - 1u);\n}\n";
+}
+
 // fn x_offset_N and k_offset_N, where the kept and the shared index run over several dimensions.
 std::string walks(KernelCode& k, const Side& side, const Part& part) {
   auto walk = [&](const char* name, const Index& index, const std::string& begin) {
@@ -218,6 +230,7 @@ kernels::MatmulProblem problem_of(const Node& n, const SpaceCode& out, const Sid
   p.m = part.empty() ? a.kept.size() : part[1].size();
   p.n = part.empty() ? b.kept.size() : part[2].size();
   p.k = a.shared.size();
+  p.last_k = static_cast<int64_t>(n.step);
   p.a_rs = a.kept.strides.back();
   p.a_cs = a.shared.strides.back();
   p.b_rs = b.shared.strides.back();
@@ -293,7 +306,7 @@ void lower_product(LowerContext& c, int gi, const Part& part, bool first,
   k.params.add_named("a_cs", static_cast<uint32_t>(problem.a_cs));
   k.params.add_named("b_rs", static_cast<uint32_t>(problem.b_rs));
   k.params.add_named("b_cs", static_cast<uint32_t>(problem.b_cs));
-  std::string functions = batch_offset(k, a, b, part) + walks(k, a, part) + walks(k, b, part);
+  std::string functions = batch_offset(k, a, b, part) + depth_of(k, n, a, part) + walks(k, a, part) + walks(k, b, part);
   if (problem.by_function) functions += read(0, launch.a_vec4) + read(1, launch.b_vec4);
 
   const int width = fours ? 4 : 1;

@@ -123,8 +123,8 @@ struct Meaning {
   uint32_t axes = 0;            // reduce: bit mask of the input's axes
   uint32_t stream = 0;          // random: the counter's third word
   ProductRanks ranks;           // matmul
-  uint64_t bits = 0, step = 0;  // fill, iota: in the compute form; random: key and counter; see
-                                // gather, scatter
+  uint64_t bits = 0, step = 0;  // fill, iota: in the compute form; random: key and counter;
+                                // matmul: see lower_matmul.cpp; gather, scatter
   NodeRef inputs[3];
   std::shared_ptr<IndexSite> site;  // a checked index: what its errors name
 };

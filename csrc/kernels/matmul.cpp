@@ -318,7 +318,8 @@ MatmulLaunch plan_matmul(const MatmulTarget& target, const MatmulProblem& p, int
   l.vars.set("K_WALK_0", p.a_k.has_value());
   l.vars.set("X_WALK_1", p.b_columns.has_value());
   l.vars.set("K_WALK_1", p.b_k.has_value());
-  l.vars.set("GUARD_K", p.k % v.bk != 0);
+  l.vars.set("GUARD_K", p.k % v.bk != 0 || p.last_k % v.bk != 0);
+  l.vars.set("UNEVEN", p.last_k != 0);
   set_grid(l, limits, tiles(v, p), p.batch);
   return l;
 }

@@ -12,6 +12,7 @@
 //   4, and
 //                                                           leaves out those beyond n; r < m and c
 //                                                           < n hold
+//   fn depth_of(b: u32) -> u32                              k of that matrix, with last_k
 //   fn x_offset_N(x: u32) -> u32, fn k_offset_N(k: u32) -> u32
 //                                                           where an index of operand N that runs
 //                                                           over several dimensions leads
@@ -47,6 +48,7 @@ struct MatmulProblem {
                             b_columns = std::nullopt;
   bool long_epilogue = false;  // emit4 is long: a flat copy for each vec4 would compile for seconds
   bool by_function = false;    // operands are read by mm_read_N(i), not from inN[i]
+  int64_t last_k = 0;          // of some matrices, whose k is less; 0: of none
   bool half_sums = false;      // operands are f16, and so are the products of a step and their sums
 };
 

@@ -26,9 +26,10 @@ int64_t longest_piece(const Tensor& a, const Tensor& b) {
   return std::clamp<int64_t>(reach / stride / 4 * 4, 4, int64_t{1} << 19);
 }
 
-Tensor plain_product(const Tensor& a, const Tensor& b, const Dims& shape) {
+Tensor plain_product(const Tensor& a, const Tensor& b, const Dims& shape, int64_t last = 0) {
   rt::Lock lock = a.engine().lock();
   graph::NodeRef n = a.engine().matmul(a.node(), b.node(), shape);
+  n->step = static_cast<uint64_t>(last);
   n->bits =
       settings().half_sums && is_packed(a.dtype());  // the kernel's sums: see lower_matmul.cpp
   return Tensor(std::move(n));
@@ -49,15 +50,17 @@ Tensor long_product(const Tensor& a, const Tensor& b, int64_t longest) {
   return *sum;
 }
 
-/// Length of the pieces of the shared axis, of equal ones if such are near; all of it where cutting
-/// does not pay.
+constexpr int64_t kStep = 16;  // of the kernels' steps along the shared axis, or a part of one
+
+/// Length of the pieces of the shared axis, whole steps; where it is none itself, of equal ones if
+/// such are near. All of it where cutting does not pay.
 int64_t piece_length(const Tensor& a, const Dims& shape, int64_t k) {
   int64_t pieces = settings().matmul_pieces;
   if (pieces == 0)
     pieces = graph::product_pieces(a.engine().device(), unpacked(a.dtype()), shape, k);
   if (pieces < 2 || shape.size() == kMaxRank) return k;
-  constexpr int64_t kStep = 16;  // of the kernels' steps
   int64_t least = ((k + pieces - 1) / pieces + kStep - 1) / kStep * kStep;
+  if (k % kStep == 0) return least;
   for (int64_t length = least; length < 2 * least; length += 4)
     if (k % length == 0) return length;
   return least;
@@ -76,29 +79,35 @@ Tensor sum_of_pieces(const Tensor& stack, int axis) {
   return parts.front();
 }
 
+/// An axis as two: pieces, and the elements of one. The last one may reach beyond the end.
+Tensor in_pieces(const Tensor& t, int axis, int64_t pieces, int64_t length) {
+  rt::Lock lock = t.engine().lock();
+  Layout from = graph::Engine::layout_of(*t.node());
+  Dims shape = t.shape();
+  shape[axis] = length;
+  const int64_t stride = from.strides[axis];
+  shape.insert(t.rank() - 2, pieces);
+  from.strides.insert(t.rank() - 2, stride * length);
+  return Tensor(t.engine().overlapping_view(t.node(), shape, from));
+}
+
 // [.., m, k] and [.., k, n] as stacks of pieces: one batched product, then one sum over the stack,
-// which takes the epilogue. What is left over of k is a product of its own.
+// which takes the epilogue. The kernel knows how long the last one is; where that is no whole
+// number of its steps, it is a product of its own.
 Tensor split_product(const Tensor& a, const Tensor& b, const Dims& shape, int64_t length) {
-  int64_t k = a.shape().back(), pieces = k / length, rest = k - pieces * length;
-  auto stacked = [&](const Tensor& t, int axis) {
-    Dims cut = t.shape();
-    cut[axis] = pieces;
-    cut.insert(axis + 1, length);
-    Tensor s = reshape(part_of(t, axis, 0, pieces * length), cut);
-    if (axis == t.rank() - 2) return s;
-    std::vector<int64_t> order;
-    for (int d = 0; d < s.rank(); ++d) order.push_back(d);
-    std::swap(order[order.size() - 2], order[order.size() - 3]);
-    return permute(s, order);
-  };
+  int64_t k = a.shape().back(), rest = k % kStep == 0 ? 0 : k % length;
+  int64_t pieces = rest ? k / length : (k + length - 1) / length;
+  int64_t last = k - rest - (pieces - 1) * length;
   Dims partial = shape;
   partial.insert(shape.size() - 2, pieces);
-  Tensor sum = sum_of_pieces(
-      plain_product(stacked(a, a.rank() - 1), stacked(b, b.rank() - 2), partial), shape.size() - 2);
+  Tensor sum = sum_of_pieces(plain_product(in_pieces(a, a.rank() - 1, pieces, length),
+                                           in_pieces(b, b.rank() - 2, pieces, length), partial,
+                                           last == length ? 0 : last),
+                             shape.size() - 2);
   if (rest == 0) return sum;
   return elementwise(OpId::add,
-                     {sum, plain_product(part_of(a, a.rank() - 1, pieces * length, rest),
-                                         part_of(b, b.rank() - 2, pieces * length, rest), shape)});
+                     {sum, plain_product(part_of(a, a.rank() - 1, k - rest, rest),
+                                         part_of(b, b.rank() - 2, k - rest, rest), shape)});
 }
 
 Tensor product_of(const Tensor& a, const Tensor& b) {
@@ -117,7 +126,7 @@ Tensor product_of(const Tensor& a, const Tensor& b) {
   if ((m == 1 || n == 1) && shape.size() < kMaxRank)
     return sum_of_products(astype(a, wide), astype(b, wide), {}, shape.size());
   if (int64_t longest = longest_piece(a, b); k > longest) return long_product(a, b, longest);
-  if (int64_t length = piece_length(a, shape, k); k / length > 1)
+  if (int64_t length = piece_length(a, shape, k); length < k)
     return split_product(a, b, shape, length);
   return plain_product(a, b, shape);
 }
