@@ -3,7 +3,8 @@
 // A workgroup computes BM x BN results, a thread TM x TN of them, in steps of BK along k. SPLIT slices
 // of threads share one tile and take a part of each step; their sums meet at the end. Both operands lie
 // K-major in workgroup memory (four rows of A, or four columns of B, to a vec4), so that the inner loop
-// reads vec4 only. After every four steps of an operand that is transposed on the way lies a gap, which
+// reads vec4 only; of float16 two steps lie side by side, so that sums go by pairs without any being
+// spread. After every four steps of an operand that is transposed on the way lies a gap, which
 // sends the neighbours' writes to different banks. A thread's rows and columns come in groups of four, spread over the tile: neighbours
 // read neighbouring vec4s.
 //
@@ -16,12 +17,22 @@
 //% let SLICE = BK / SPLIT
 //% let ROW_0 = BM / 4
 //% let ROW_1 = BN / 4
-//% let TILE_0 = BK * ROW_0 + BK / 4 * GAP_0
-//% let STAGE = TILE_0 + BK * ROW_1 + BK / 4 * GAP_1
+//% let DEEP = HALF ? 2 : 1
+//% let TILE_0 = BK / DEEP * ROW_0 + BK / 4 * GAP_0
+//% let STAGE = TILE_0 + BK / DEEP * ROW_1 + BK / 4 * GAP_1
 //% let SUMS = TM * TN / 4
 //% let REDUCE = (SPLIT - 1) * SUMS * LANES
 {{DECLARATIONS}}
+//% if HALF
+// Two steps of four rows (or columns): of the first, the first, then the second step; of the second one; and so on.
+struct MmPairs {
+  first: vec4<f16>,
+  second: vec4<f16>,
+}
+var<workgroup> mm_tile: array<MmPairs, {{STAGE}}>;
+//% else
 var<workgroup> mm_tile: array<vec4<{{T}}>, {{STAGE > REDUCE ? STAGE : REDUCE}}>;
+//% end
 
 @compute @workgroup_size({{THREADS}})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
@@ -77,8 +88,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 //% for r in 0..TM
 //% for j in 0..TN / 4
 //% if HALF
-  var low_{{r}}_{{j}} = vec2<f16>();  // pairs, as units multiply them
-  var high_{{r}}_{{j}} = vec2<f16>();
+  var low_{{r}}_{{j}} = vec4<f16>();  // of two columns, even and odd steps apart
+  var high_{{r}}_{{j}} = vec4<f16>();
   var whole_{{r}}_{{j}} = vec4<f32>();
 //% else
   var sum_{{r}}_{{j}} = vec4<{{T}}>();

@@ -5,9 +5,9 @@
 //% let VEC = o == 0 ? A_VEC : B_VEC
 //% let WALK = o == 0 ? K_WALK_0 : K_WALK_1
 //% let PLAIN = !GUARD_K && !WALK
-//% let LINES = ALONG_K && X * BK / 16 < THREADS
-//% let ITEMS = ALONG_K && !LINES ? X * BK / 16 : X * BK / 4
-//% let PARTS = ALONG_K && !LINES ? 4 : 1
+//% let LINES = ALONG_K && !HALF && X * BK / 16 < THREADS
+//% let ITEMS = ALONG_K && !LINES ? X * BK / 16 : X * BK / (4 * DEEP)
+//% let PARTS = ALONG_K && !LINES ? 4 : ALONG_K ? 1 : DEEP
 //% for i in 0..(ITEMS + THREADS - 1) / THREADS
 //% if (i + 1) * THREADS > ITEMS
     if (item_{{o}}_{{i}} < {{ITEMS}}u) {
@@ -15,15 +15,17 @@
     {
 //% end
 //% if PLAIN
-//% if VEC
+//% if VEC && ALONG_K
 //% for r in 0..PARTS
       part_{{o}}_{{i}}_{{r}} = {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_{{r}}{{CLOSE}};
-//% if ALONG_K
       at_{{o}}_{{i}}_{{r}} += hop / 4u;
-//% else
-      at_{{o}}_{{i}}_{{r}} += hop / 4u * sk_{{o}};
 //% end
+//% elif VEC
+      part_{{o}}_{{i}}_0 = {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_0{{CLOSE}};
+//% if PARTS == 2
+      part_{{o}}_{{i}}_1 = {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_0 + sk_{{o}} / 4u{{CLOSE}};
 //% end
+      at_{{o}}_{{i}}_0 += hop / 4u * sk_{{o}};
 //% elif ALONG_K
 //% for r in 0..PARTS
       part_{{o}}_{{i}}_{{r}} = vec4<{{T}}>({{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_{{r}}{{CLOSE}}, {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_{{r}} + sk_{{o}}{{CLOSE}},
@@ -31,8 +33,10 @@
       at_{{o}}_{{i}}_{{r}} += hop * sk_{{o}};
 //% end
 //% else
-      part_{{o}}_{{i}}_0 = vec4<{{T}}>({{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_0{{CLOSE}}, {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_1{{CLOSE}},
-                             {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_2{{CLOSE}}, {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_3{{CLOSE}});
+//% for s in 0..PARTS
+      part_{{o}}_{{i}}_{{s}} = vec4<{{T}}>({{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_0 + {{s}}u * sk_{{o}}{{CLOSE}}, {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_1 + {{s}}u * sk_{{o}}{{CLOSE}},
+                             {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_2 + {{s}}u * sk_{{o}}{{CLOSE}}, {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_3 + {{s}}u * sk_{{o}}{{CLOSE}});
+//% end
 //% for r in 0..4
       at_{{o}}_{{i}}_{{r}} += hop * sk_{{o}};
 //% end
@@ -65,25 +69,33 @@
                              {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_{{r}} + k_2{{CLOSE}}, {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_{{r}} + k_3{{CLOSE}});
 //% end
 //% else
+//% for s in 0..PARTS
+      {
+        let k = k0 + {{s}}u;
 //% if GUARD_K && WALK
-      let kc = k_offset_{{o}}(min(k0, depth - 1u));
+        let kc = k_offset_{{o}}(min(k, depth - 1u));
 //% elif WALK
-      let kc = k_offset_{{o}}(k0);
+        let kc = k_offset_{{o}}(k);
 //% else
-      let kc = min(k0, depth - 1u) * sk_{{o}};
+        let kc = min(k, depth - 1u) * sk_{{o}};
 //% end
 //% if VEC
-      part_{{o}}_{{i}}_0 = {{READ}}{{o}}{{OPEN}}(at_{{o}}_{{i}}_0 + kc) >> 2u{{CLOSE}};
+        part_{{o}}_{{i}}_{{s}} = {{READ}}{{o}}{{OPEN}}(at_{{o}}_{{i}}_0 + kc) >> 2u{{CLOSE}};
 //% else
-      part_{{o}}_{{i}}_0 = vec4<{{T}}>({{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_0 + kc{{CLOSE}}, {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_1 + kc{{CLOSE}},
-                             {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_2 + kc{{CLOSE}}, {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_3 + kc{{CLOSE}});
-//% end
+        part_{{o}}_{{i}}_{{s}} = vec4<{{T}}>({{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_0 + kc{{CLOSE}}, {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_1 + kc{{CLOSE}},
+                               {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_2 + kc{{CLOSE}}, {{READ}}{{o}}{{OPEN}}at_{{o}}_{{i}}_3 + kc{{CLOSE}});
 //% end
 //% if GUARD_K
-//% if ALONG_K && !VEC
-      let inside = vec4<bool>(k0 < depth, k0 + 1u < depth, k0 + 2u < depth, k0 + 3u < depth);
-//% else
+        part_{{o}}_{{i}}_{{s}} = select(vec4<{{T}}>(), part_{{o}}_{{i}}_{{s}}, k < depth);
+//% end
+      }
+//% end
+//% end
+//% if GUARD_K && ALONG_K
+//% if VEC
       let inside = k0 < depth;
+//% else
+      let inside = vec4<bool>(k0 < depth, k0 + 1u < depth, k0 + 2u < depth, k0 + 3u < depth);
 //% end
 //% for r in 0..PARTS
       part_{{o}}_{{i}}_{{r}} = select(vec4<{{T}}>(), part_{{o}}_{{i}}_{{r}}, inside);

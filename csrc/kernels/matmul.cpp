@@ -32,7 +32,8 @@ struct Variant {
   uint32_t threads() const { return static_cast<uint32_t>(bm / tm * (bn / tn) * split); }
   int gap(bool along_k) const { return has(kGap) && along_k ? std::max(32 / bk, 1) : 0; }
   uint32_t workgroup_bytes(DType t) const {
-    const int tiles = bk * (bm / 4 + bn / 4) + bk / 4 * 2 * gap(true);
+    // A place of a half's tile has two steps, and so has one in a gap.
+    const int tiles = bk * (bm / 4 + bn / 4) + bk / 4 * 2 * gap(true) * (has(kHalf) ? 2 : 1);
     const int sums = (split - 1) * bm * bn / 4;
     return static_cast<uint32_t>(std::max(tiles, sums) * 4 * (has(kHalf) ? 2 : info(t).size));
   }
@@ -64,15 +65,19 @@ constexpr Variant kVariants[] = {
     {"32x32x32_4x4_s4", 32, 32, 32, 4, 4, 4, 8, 4, 8, kGpu},
     {"32x32x16_4x4_s2", 32, 32, 16, 4, 4, 2, 8, 4, 8, kGpu},
     {"16x16x64_4x4_s8", 16, 16, 64, 4, 4, 8, 4, 4, 8, kGpu},
-    {"half_128x128x16_8x16", 128, 128, 16, 8, 16, 1, 8, 4, 16, kGpu | kHalf},
-    {"half_128x64x16_8x8", 128, 64, 16, 8, 8, 1, 8, 4, 16, kGpu | kHalf},
-    {"half_128x64x16_8x8_e", 128, 64, 16, 8, 8, 1, 8, 4, 16, kGpu | kHalf | kEmitLoop},
     {"half_128x64x32_8x8", 128, 64, 32, 8, 8, 1, 8, 4, 32, kGpu | kHalf},
-    {"half_128x128x16_8x8", 128, 128, 16, 8, 8, 1, 8, 4, 16, kGpu | kHalf},
-    {"half_64x64x16_8x8", 64, 64, 16, 8, 8, 1, 8, 4, 16, kGpu | kHalf},
-    {"half_64x64x16_8x8_e", 64, 64, 16, 8, 8, 1, 8, 4, 16, kGpu | kHalf | kEmitLoop},
-    {"half_64x64x16_8x4", 64, 64, 16, 8, 4, 1, 8, 4, 16, kGpu | kHalf},
-    {"half_32x32x16_4x4", 32, 32, 16, 4, 4, 1, 8, 4, 16, kGpu | kHalf | kEmitLoop},
+    {"half_128x64x32_8x8_b", 128, 64, 32, 8, 8, 1, 8, 4, 32, kBranch | kHalf},
+    {"half_128x64x32_8x8_e", 128, 64, 32, 8, 8, 1, 8, 4, 32, kGpu | kHalf | kEmitLoop},
+    {"half_128x64x16_8x8", 128, 64, 16, 8, 8, 1, 8, 4, 16, kGpu | kHalf},
+    {"half_128x128x32_8x8", 128, 128, 32, 8, 8, 1, 8, 4, 32, kGpu | kHalf},
+    {"half_128x64x64_8x8", 128, 64, 64, 8, 8, 1, 8, 4, 64, kGpu | kHalf},
+    {"half_64x64x32_8x8", 64, 64, 32, 8, 8, 1, 8, 4, 32, kGpu | kHalf},
+    {"half_64x64x32_8x8_b", 64, 64, 32, 8, 8, 1, 8, 4, 32, kBranch | kHalf},
+    {"half_64x64x64_8x8", 64, 64, 64, 8, 8, 1, 8, 4, 64, kGpu | kHalf},
+    {"half_64x64x32_8x8_e", 64, 64, 32, 8, 8, 1, 8, 4, 32, kGpu | kHalf | kEmitLoop},
+    {"half_64x64x32_8x4", 64, 64, 32, 8, 4, 1, 8, 4, 32, kGpu | kHalf},
+    {"half_128x64x32_8x4", 128, 64, 32, 8, 4, 1, 8, 4, 32, kGpu | kHalf},
+    {"half_32x32x32_4x4", 32, 32, 32, 4, 4, 1, 8, 4, 32, kGpu | kHalf | kEmitLoop},
     {"cpu_128x128x16_16x16", 128, 128, 16, 16, 16, 1, 2, 4, 1, kEmitLoop},
     {"cpu_64x64x16_8x8", 64, 64, 16, 8, 8, 1, 8, 8, 1, kEmitLoop},
     {"cpu_16x16x32_8x8_s4", 16, 16, 32, 8, 8, 4, 2, 2, 1, kEmitLoop},
@@ -130,9 +135,9 @@ constexpr Candidate kGpuWide[] = {{"64x64x16_8x8_e", "64x64x16_8x8_e", 1.00, 2, 
 
 // The first is the fastest on an NVIDIA H200; the others are guesses, from the same tiles of
 // float32.
-constexpr Candidate kGpuHalf[] = {{"half_128x64x32_8x8", "half_128x64x16_8x8_e", 1.00, 3, 0.70},
-                                  {"half_64x64x16_8x8", "half_64x64x16_8x8_e", 0.95, 4, 0.60},
-                                  {"half_32x32x16_4x4", "half_32x32x16_4x4", 0.50, 8, 0.20}};
+constexpr Candidate kGpuHalf[] = {{"half_128x64x32_8x8", "half_128x64x32_8x8_e", 1.00, 3, 0.70},
+                                  {"half_64x64x32_8x8", "half_64x64x32_8x8_e", 0.95, 4, 0.60},
+                                  {"half_32x32x32_4x4", "half_32x32x32_4x4", 0.50, 8, 0.20}};
 
 /// Time on the busiest multiprocessor: rounds of `full` tiles, and what is left, slower for each.
 double cost(const Candidate& c, const Variant& v, int units, const MatmulProblem& p) {
@@ -205,7 +210,7 @@ std::vector<int> order_of_gpu(const MatmulTarget& target, const MatmulProblem& p
 }
 
 int choose_software(const rt::Limits& limits, const MatmulProblem& p) {
-  if (p.half_sums) return index_of("half_64x64x16_8x8_e");
+  if (p.half_sums) return index_of("half_64x64x32_8x8_e");
   if (std::min(p.m, p.n) <= 16 && p.k <= kLongOnSoftware) return index_of("cpu_16x16x32_8x8_s4");
   auto either = [&](int first, int second) {
     return fits(limits, kVariants[first], p.dtype) ? first : second;
