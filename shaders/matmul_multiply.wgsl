@@ -54,9 +54,9 @@
 //% for r in 0..TM
 //% for j in 0..TN / 4
       {
-        let l = vec4<f32>(low_{{r}}_{{j}});
-        let h = vec4<f32>(high_{{r}}_{{j}});
-        whole_{{r}}_{{j}} += vec4<f32>(l.x + l.y, l.z + l.w, h.x + h.y, h.z + h.w);
+        let l = low_{{r}}_{{j}}.xz + low_{{r}}_{{j}}.yw;
+        let h = high_{{r}}_{{j}}.xz + high_{{r}}_{{j}}.yw;
+        whole_{{r}}_{{j}} += vec4<f32>(vec2<f32>(l), vec2<f32>(h));
       }
       low_{{r}}_{{j}} = vec4<f16>();
       high_{{r}}_{{j}} = vec4<f16>();

@@ -15,8 +15,8 @@ constexpr int64_t kMergedRows = 16;                   // have a lane each on sof
 constexpr int64_t kSerialChunk = 32768;               // llvmpipe ends loops after 65,535 turns
 constexpr int64_t kSerialParts = 128;                 // of all rows, if they have kDigits elements
 constexpr int64_t kSerialLines = 64;                  // parts of a row that one lane sums
-constexpr int64_t kRanked = 20;                       // elements of a lane that ranks by ballots,
-constexpr int64_t kTiled = 16, kFew = 8;              // of one that does not, and where memory is short
+constexpr int64_t kTile = 16, kFew = 8;               // elements of a lane; where memory is short;
+constexpr int64_t kRanked = 20;                       // of one that ranks by ballots and has room
 constexpr int64_t kSubgroups = 8;                     // of a workgroup that ranks by ballots
 constexpr int64_t kLeastSubgroup = 16;                // lanes of theirs
 
@@ -35,7 +35,9 @@ class SortLowering {
       lanes_ = small ? 64 : std::min(kSubgroups * sizes.least, kDigits);
       subgroups_ = lanes_ / sizes.least;
       ballot_words_ = sizes.most <= 32 ? 1 : sizes.most <= 64 ? 2 : 4;
-      per_lane_ = kRanked;
+      // More would not stay in registers: that takes longer than small tiles do.
+      const bool more = keys_.wide() || (node_->sort.places && is_float(node_->inputs[0]->dtype));
+      if (!more) per_lane_ = kRanked;
     }
     if (workgroup_bytes() > c.device.limits().max_workgroup_memory) per_lane_ = kFew;
     // Small tiles are for tests: software adapters compile large kernels for long.
@@ -388,7 +390,7 @@ class SortLowering {
   bool software_, whole_ = true, merges_ = false;
   Part part_;
   int64_t lanes_ = 0, subgroups_ = 0;  // of workgroups that rank by ballots
-  int64_t per_lane_ = kTiled;          // elements of a tile
+  int64_t per_lane_ = kTile;           // elements of a tile
   int64_t ballot_words_ = 1;
   int64_t rows_ = 0, count_ = 0;
   int64_t tile_ = 0;               // elements that a workgroup sorts
