@@ -39,7 +39,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         @builtin(local_invocation_index) local: u32) {
   let tiles_m = (p.m + {{BM - 1}}u) / {{BM}}u;
   let tiles_n = (p.n + {{BN - 1}}u) / {{BN}}u;
-//% if FOLD == 1
+//% if CUT
+  // A piece of k of one of the last tiles.
+  let at_tile = group.x % {{REST}};
+  let piece = group.x / {{REST}};
+  let tile = {{FIRST}} + at_tile;
+  let batch = 0u;
+//% elif FOLD == 1
   let tile = group.x + group.y * groups.x;
   let batch = group.z;
   if (tile >= tiles_m * tiles_n) { return; }
@@ -51,20 +57,20 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let tile = group.x;
   let batch = group.z;
 //% end
-  // Eight rows of tiles at a time, column by column: their operands stay in the cache.
-  let band = tile / (8u * tiles_n);
-  let in_band = tile - band * 8u * tiles_n;
-  let band_rows = min(tiles_m - band * 8u, 8u);
-  let x0_0 = (band * 8u + in_band % band_rows) * {{BM}}u;
-  let x0_1 = (in_band / band_rows) * {{BN}}u;
-
   let offsets = batch_offset(batch);
+//% if CUT
+  let begin = piece * {{LENGTH}};
+  let off_0 = offsets.x + begin * p.a_cs;
+  let off_1 = offsets.y + begin * p.b_rs;
+  let depth = min(p.k - begin, {{LENGTH}});
+//% else
   let off_0 = offsets.x;
   let off_1 = offsets.y;
 //% if UNEVEN
   let depth = depth_of(batch);
 //% else
   let depth = p.k;
+//% end
 //% end
   let xn_0 = p.m;
   let xn_1 = p.n;
@@ -79,11 +85,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 //% else
   let lane = local;
 //% end
-  // Blocks of LX x LY lanes: the 32 lanes of a subgroup read few distinct vec4s.
-  let block = lane / {{LX * LY}}u;
-  let tx = block % {{TX / LX}}u * {{LX}}u + lane % {{LX}}u;
-  let ty = block / {{TX / LX}}u * {{LY}}u + lane / {{LX}}u % {{LY}}u;
-
+//% include matmul_place.wgsl
 //% include matmul_positions.wgsl
 //% for r in 0..TM
 //% for j in 0..TN / 4
@@ -166,6 +168,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 //% end
 //% end
 //% end
+//% if CUT
+  let to = (piece * {{REST}} + at_tile) * {{SUMS * LANES}}u + lane;
+//% for r in 0..TM
+//% for j in 0..TN / 4
+  {{PIECES}}[to + {{(r * TN / 4 + j) * LANES}}u] = {{SUM}}_{{r}}_{{j}};
+//% end
+//% end
+//% else
   let row = x0_0 + ty * 4u;
   let column = x0_1 + tx * 4u;
 //% if EMIT_LOOP
@@ -192,6 +202,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
 //% end
   }
+//% end
 //% end
 //% end
 }

@@ -254,99 +254,183 @@ int measured_variant(LowerContext& c, int gi, const kernels::MatmulProblem& p) {
   return q.candidates.empty() ? -1 : choose(c, gi, q);
 }
 
-// One kernel; with large buffers for a part of the result. Given parts to fill, it only cuts them.
-void lower_product(LowerContext& c, int gi, const Part& part, bool first,
-                   std::vector<Part>* parts) {
-  KernelCode k(c, gi);
-  int id = k.group.anchor;
-  const Node& n = *c.g.node_of(id);
-  const auto& operands = c.g.nodes[static_cast<size_t>(id)].operands;
-  const Side a(c.g, n, operands[0], 0), b(c.g, n, operands[1], 1);
-  int rank = n.shape.size(), rows = rank - n.ranks.columns - n.ranks.rows;
+/// Which of a product's kernels: of whole tiles, of the last tiles' pieces, or of their sums.
+struct Stage {
+  enum { tiles, pieces, sums } kind = tiles;
+  int variant = -1;  // of all of them, from the second on
+  kernels::MatmulTail tail;
+  int scratch = -1;
+};
 
-  SpaceCode out(k, 1, k.group.space[1]);
-  collect_outputs(k, out, id);
-  out.collapse({"b", "r", "c"}, {0, rows, rows + n.ranks.rows, rank});
+// fn emit4(b, r, c, v): the results, with what else the group computes of them.
+std::string emit_functions(KernelCode& k, LowerContext& c, SpaceCode& out, const Node& n, int id,
+                           bool fours) {
+  const int width = fours ? 4 : 1;
+  out.set_width(width, 2);
+  const std::string ty = info(n.dtype).compute;
+  std::string s = "fn " + std::string(fours ? "emit4" : "emit") +
+                  "(b: u32, r: u32, c: u32, v: " + wgsl_type(ty.c_str(), width) + ") {\n" +
+                  output_body(k, out, id) + "}\n";
+  if (fours) return s;
+  s += "fn emit4(b: u32, r: u32, c: u32, v: vec4<" + ty + ">) {\n";
+  if (c.device.software_kernels() || k.group.ops > 8) {
+    // A loop that no compiler unrolls: the code of a long epilogue stands here once.
+    s += "  let n = min(p.n - c, 4u);\n";
+    s += "  for (var j = 0u; j < n; j++) { emit(b, r, c + j, v[j]); }\n";
+  } else {
+    for (int j = 0; j < 4; ++j)
+      s += "  if (c + " + std::to_string(j) + "u < p.n) { emit(b, r, c + " + std::to_string(j) +
+           "u, v[" + std::to_string(j) + "]); }\n";
+  }
+  return s + "}\n";
+}
 
-  if (parts) {
-    *parts = parts_of_product(c, gi, out, n, a, b);
-    return;
+void add_params(KernelCode& k, const kernels::MatmulProblem& p) {
+  for (auto [name, value] : {std::pair{"m", p.m}, {"n", p.n}, {"k", p.k}, {"batch", p.batch},
+                             {"a_rs", p.a_rs}, {"a_cs", p.a_cs}, {"b_rs", p.b_rs},
+                             {"b_cs", p.b_cs}})
+    k.params.add_named(name, static_cast<uint32_t>(value));
+}
+
+// What the kernels of a tail take, with the array between them.
+kernels::MatmulCut bind_cut(KernelCode& k, const Stage& stage, DType results) {
+  auto number = [&](const char* name, int64_t value) {
+    return k.params.add(name, static_cast<uint32_t>(value));
+  };
+  const kernels::MatmulTail& t = stage.tail;
+  k.scratch_types.push_back({stage.scratch, results});
+  k.want_vec4(stage.scratch, true);
+  k.bind(stage.scratch, stage.kind == Stage::pieces ? rt::Access::read_write : rt::Access::read);
+  return {number("first", t.first), number("rest", t.tiles), number("length", t.length),
+          number("pieces", t.pieces), k.binding_name(stage.scratch)};
+}
+
+// One kernel, or those of whole tiles and of a tail; with large buffers for a part of the result.
+class ProductLowering {
+ public:
+  ProductLowering(LowerContext& c, int gi, const Part& part)
+      : c_(c),
+        gi_(gi),
+        part_(part),
+        k_(c, gi),
+        id_(k_.group.anchor),
+        n_(*c.g.node_of(id_)),
+        a_(c.g, n_, operand(0), 0),
+        b_(c.g, n_, operand(1), 1),
+        out_(k_, 1, k_.group.space[1]) {
+    const int rank = n_.shape.size(), rows = rank - n_.ranks.columns - n_.ranks.rows;
+    collect_outputs(k_, out_, id_);
+    out_.collapse({"b", "r", "c"}, {0, rows, rows + n_.ranks.rows, rank});
   }
-  out.restrict_to(part);
-  bool whole_vectors = !k.windowed || column_unit(c, b) == 4;
-  kernels::MatmulProblem problem =
-      problem_of(n, out, a, b, part, whole_vectors, k.group.ops > kFlatEpilogue);
-  const int forced = forced_variant(c.device, n.inputs[0]->dtype);
-  if (problem.by_function &&
-      (forced >= 0 ? kernels::matmul_variant_of_halves(forced) : n.bits != 0)) {
-    problem.half_sums = true;
-    problem.by_function = false;
+
+  std::vector<Part> parts() { return parts_of_product(c_, gi_, out_, n_, a_, b_); }
+
+  /// What is left to do: sums of pieces follow pieces, and those whole tiles.
+  Stage run(bool first, const Stage& stage = {}) {
+    out_.restrict_to(part_);
+    const bool whole_vectors = !k_.windowed || column_unit(c_, b_) == 4;
+    kernels::MatmulProblem problem =
+        problem_of(n_, out_, a_, b_, part_, whole_vectors, k_.group.ops > kFlatEpilogue);
+    const int forced = forced_variant(c_.device, n_.inputs[0]->dtype);
+    if (problem.by_function &&
+        (forced >= 0 ? kernels::matmul_variant_of_halves(forced) : (n_.bits & kHalfSums) != 0)) {
+      problem.half_sums = true;
+      problem.by_function = false;
+    }
+    const bool fours = whole_vectors && problem.n > 1 && out_.can_vectorize(2, false, true);
+    for (int o : k_.group.outputs)
+      if (!fours && is_packed(c_.g.node_of(o)->dtype))
+        raise(ErrorKind::unsupported, "[matmul] parts of rows of packed numbers");  // planned again
+    const kernels::MatmulTarget target = matmul_target(c_.device);
+    const int variant = stage.kind != Stage::tiles ? stage.variant
+                        : forced >= 0              ? forced
+                                                   : measured_variant(c_, gi_, problem);
+    kernels::MatmulLaunch launch = kernels::plan_matmul(target, problem, variant);
+    Stage next{Stage::pieces, launch.variant, stage.tail, stage.scratch};
+    if (stage.kind == Stage::tiles && !k_.windowed && (n_.bits & kMayCut)) {
+      next.tail = kernels::matmul_tail(target, problem, launch.variant);
+      if (next.tail.tiles) launch.gx = static_cast<uint32_t>(next.tail.first);
+    }
+    add_step(first, stage, problem, launch, fours);
+    if (stage.kind == Stage::pieces) next.kind = Stage::sums;
+    return next;
   }
-  const bool fours = whole_vectors && problem.n > 1 && out.can_vectorize(2, false, true);
-  for (int o : k.group.outputs)
-    if (!fours && is_packed(c.g.node_of(o)->dtype))
-      raise(ErrorKind::unsupported, "[matmul] parts of rows of packed numbers");  // planned again
-  const int variant = forced >= 0 ? forced : measured_variant(c, gi, problem);
-  const kernels::MatmulLaunch launch =
-      kernels::plan_matmul(matmul_target(c.device), problem, variant);
+
+ private:
+  const Operand& operand(size_t i) const {
+    return c_.g.nodes[static_cast<size_t>(id_)].operands[i];
+  }
+
+  void add_step(bool first, const Stage& stage, const kernels::MatmulProblem& problem,
+                kernels::MatmulLaunch& launch, bool fours) {
+    const char* element = is_packed(n_.inputs[0]->dtype) ? "f16" : nullptr;
+    std::string functions;
+    if (stage.kind != Stage::sums) functions = bind_operands(problem, launch, element);
+    add_params(k_, problem);
+    if (stage.kind != Stage::sums)
+      functions += batch_offset(k_, a_, b_, part_) + depth_of(k_, n_, a_, part_) +
+                   walks(k_, a_, part_) + walks(k_, b_, part_);
+    if (stage.kind != Stage::pieces) functions += emit_functions(k_, c_, out_, n_, id_, fours);
+    kernels::MatmulCut cut;
+    if (stage.kind != Stage::tiles) cut = bind_cut(k_, stage, n_.dtype);
+    Step step;
+    if (first && stage.kind == Stage::tiles)
+      for (int o : k_.group.outputs) step.outputs.push_back(step_output(c_.g, o));
+    step.x = launch.gx;
+    step.y = launch.gy;
+    step.z = launch.gz;
+    const std::string declarations = (element ? "enable f16;\n" : "") + k_.declarations() + functions;
+    const kernels::MatmulTail& t = stage.tail;
+    if (stage.kind == Stage::tiles) {
+      k_.finish(step, "matmul", kernels::matmul_source(launch, declarations));
+    } else if (stage.kind == Stage::pieces) {
+      step.x = static_cast<uint32_t>(t.tiles * t.pieces);
+      step.outputs = {{stage.scratch, static_cast<uint64_t>(t.fours() * 16), -1}};
+      k_.finish(step, "matmul pieces", kernels::matmul_pieces_source(launch, declarations, cut));
+    } else {
+      step.x = static_cast<uint32_t>(t.tiles);
+      step.y = static_cast<uint32_t>(t.sums);
+      step.dies = {stage.scratch};
+      k_.finish(step, "matmul sums", kernels::matmul_sum_source(launch, declarations, cut));
+    }
+    c_.plan.steps.push_back(std::move(step));
+  }
 
   // in0 and in1 are the template's; the same value twice is bound twice, as its two forms may
   // differ.
-  auto reach = [&](const Side& side) {
-    return k.windowed ? std::optional(side.reach(part)) : std::nullopt;
-  };
-  const char* element = is_packed(n.inputs[0]->dtype) ? "f16" : nullptr;
-  k.bind_operand(a.operand.value, launch.a_vec4, reach(a), element);
-  k.bind_operand(b.operand.value, launch.b_vec4, reach(b), element);
-  k.params.add_named("m", static_cast<uint32_t>(problem.m));
-  k.params.add_named("n", static_cast<uint32_t>(problem.n));
-  k.params.add_named("k", static_cast<uint32_t>(problem.k));
-  k.params.add_named("batch", static_cast<uint32_t>(problem.batch));
-  k.params.add_named("a_rs", static_cast<uint32_t>(problem.a_rs));
-  k.params.add_named("a_cs", static_cast<uint32_t>(problem.a_cs));
-  k.params.add_named("b_rs", static_cast<uint32_t>(problem.b_rs));
-  k.params.add_named("b_cs", static_cast<uint32_t>(problem.b_cs));
-  std::string functions = batch_offset(k, a, b, part) + depth_of(k, n, a, part) + walks(k, a, part) + walks(k, b, part);
-  if (problem.by_function) functions += read(0, launch.a_vec4) + read(1, launch.b_vec4);
-
-  const int width = fours ? 4 : 1;
-  out.set_width(width, 2);
-  std::string ty = info(n.dtype).compute;
-  functions += "fn " + std::string(width == 4 ? "emit4" : "emit") +
-               "(b: u32, r: u32, c: u32, v: " + wgsl_type(ty.c_str(), width) + ") {\n" +
-               output_body(k, out, id) + "}\n";
-  if (width == 1) {
-    functions += "fn emit4(b: u32, r: u32, c: u32, v: vec4<" + ty + ">) {\n";
-    if (c.device.software_kernels() || k.group.ops > 8) {
-      // A loop that no compiler unrolls: the code of a long epilogue stands here once.
-      functions += "  let n = min(p.n - c, 4u);\n";
-      functions += "  for (var j = 0u; j < n; j++) { emit(b, r, c + j, v[j]); }\n";
-    } else {
-      for (int j = 0; j < 4; ++j)
-        functions += "  if (c + " + std::to_string(j) + "u < p.n) { emit(b, r, c + " +
-                     std::to_string(j) + "u, v[" + std::to_string(j) + "]); }\n";
-    }
-    functions += "}\n";
+  std::string bind_operands(const kernels::MatmulProblem& problem,
+                            const kernels::MatmulLaunch& launch, const char* element) {
+    auto reach = [&](const Side& side) {
+      return k_.windowed ? std::optional(side.reach(part_)) : std::nullopt;
+    };
+    k_.bind_operand(a_.operand.value, launch.a_vec4, reach(a_), element);
+    k_.bind_operand(b_.operand.value, launch.b_vec4, reach(b_), element);
+    return problem.by_function ? read(0, launch.a_vec4) + read(1, launch.b_vec4) : "";
   }
 
-  Step step;
-  if (first)
-    for (int o : k.group.outputs) step.outputs.push_back(step_output(c.g, o));
-  step.x = launch.gx;
-  step.y = launch.gy;
-  step.z = launch.gz;
-  std::string declarations = (element ? "enable f16;\n" : "") + k.declarations() + functions;
-  k.finish(step, "matmul", kernels::matmul_source(launch, declarations));
-  c.plan.steps.push_back(std::move(step));
-}
+  LowerContext& c_;
+  int gi_;
+  Part part_;
+  KernelCode k_;
+  int id_;
+  const Node& n_;
+  const Side a_, b_;
+  SpaceCode out_;
+};
 
 }  // namespace
 
 void lower_matmul(LowerContext& c, int gi) {
-  if (!c.windowed(gi)) return lower_product(c, gi, {}, true, nullptr);
-  std::vector<Part> parts;
-  lower_product(c, gi, {}, true, &parts);
-  for (size_t i = 0; i < parts.size(); ++i) lower_product(c, gi, parts[i], i == 0, nullptr);
+  if (c.windowed(gi)) {
+    const std::vector<Part> parts = ProductLowering(c, gi, {}).parts();
+    for (size_t i = 0; i < parts.size(); ++i) ProductLowering(c, gi, parts[i]).run(i == 0);
+    return;
+  }
+  Stage next = ProductLowering(c, gi, {}).run(true);
+  if (next.tail.tiles == 0) return;
+  next.scratch = c.scratch();
+  next = ProductLowering(c, gi, {}).run(false, next);
+  ProductLowering(c, gi, {}).run(false, next);
 }
 
 }  // namespace wgt::graph

@@ -17,6 +17,12 @@ kernels::MatmulTarget matmul_target(const rt::Device& device);
 /// `shape`; the pieces' results are added up by a second kernel. 1: it does not pay.
 int64_t product_pieces(const rt::Device& device, DType dtype, const Dims& shape, int64_t k);
 
+/// The bits of a product's node: whether sums may be of float16, and the last tiles cut.
+constexpr uint64_t kHalfSums = 1, kMayCut = 2;
+constexpr uint64_t product_bits(bool half_sums, bool may_cut) {
+  return (half_sums ? kHalfSums : 0) | (may_cut ? kMayCut : 0);
+}
+
 /// The kernels that fit the device, as the setting `kernels` names them.
 std::vector<std::string> matmul_kernels(const rt::Device& device);
 

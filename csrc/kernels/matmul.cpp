@@ -66,15 +66,16 @@ constexpr Variant kVariants[] = {
     {"32x32x16_4x4_s2", 32, 32, 16, 4, 4, 2, 8, 4, 8, kGpu},
     {"16x16x64_4x4_s8", 16, 16, 64, 4, 4, 8, 4, 4, 8, kGpu},
     {"half_128x64x32_8x8", 128, 64, 32, 8, 8, 1, 8, 4, 32, kGpu | kHalf},
-    {"half_128x64x32_8x8_u16", 128, 64, 32, 8, 8, 1, 8, 4, 16, kGpu | kHalf},
-    {"half_128x64x32_8x8_u8", 128, 64, 32, 8, 8, 1, 8, 4, 8, kGpu | kHalf},
-    {"half_128x64x32_8x8_l48", 128, 64, 32, 8, 8, 1, 4, 8, 32, kGpu | kHalf},
     {"half_128x64x32_8x8_l216", 128, 64, 32, 8, 8, 1, 2, 16, 32, kGpu | kHalf},
     {"half_64x128x32_8x8", 64, 128, 32, 8, 8, 1, 8, 4, 32, kGpu | kHalf},
-    {"half_256x64x32_8x8", 256, 64, 32, 8, 8, 1, 8, 4, 32, kGpu | kHalf},
-    {"half_64x64x32_8x8_u16", 64, 64, 32, 8, 8, 1, 8, 4, 16, kGpu | kHalf},
-    {"half_64x64x32_8x8_l48", 64, 64, 32, 8, 8, 1, 4, 8, 32, kGpu | kHalf},
-    {"half_128x64x32_8x8_b", 128, 64, 32, 8, 8, 1, 8, 4, 32, kBranch | kHalf},
+    {"half_64x128x32_8x8_l162", 64, 128, 32, 8, 8, 1, 16, 2, 32, kGpu | kHalf},
+    {"half_64x128x32_8x8_l48", 64, 128, 32, 8, 8, 1, 4, 8, 32, kGpu | kHalf},
+    {"128x128x16_8x16_bl48", 128, 128, 16, 8, 16, 1, 4, 8, 16, kBranch},
+    {"128x128x16_8x16_bl216", 128, 128, 16, 8, 16, 1, 2, 16, 16, kBranch},
+    {"128x64x16_8x8_l48", 128, 64, 16, 8, 8, 1, 4, 8, 16, kGpu},
+    {"128x64x16_8x8_l216", 128, 64, 16, 8, 8, 1, 2, 16, 16, kGpu},
+    {"64x128x16_8x8", 64, 128, 16, 8, 8, 1, 8, 4, 16, kGpu},
+    {"64x128x16_8x8_l162", 64, 128, 16, 8, 8, 1, 16, 2, 16, kGpu},
     {"half_128x64x32_8x8_e", 128, 64, 32, 8, 8, 1, 8, 4, 32, kGpu | kHalf | kEmitLoop},
     {"half_128x64x16_8x8", 128, 64, 16, 8, 8, 1, 8, 4, 16, kGpu | kHalf},
     {"half_128x128x32_8x8", 128, 128, 32, 8, 8, 1, 8, 4, 32, kGpu | kHalf},
@@ -143,7 +144,7 @@ constexpr Candidate kGpuWide[] = {{"64x64x16_8x8_e", "64x64x16_8x8_e", 1.00, 2, 
 
 // The first is the fastest on an NVIDIA H200; the others are guesses, from the same tiles of
 // float32.
-constexpr Candidate kGpuHalf[] = {{"half_128x64x32_8x8", "half_128x64x32_8x8_e", 1.00, 3, 0.70},
+constexpr Candidate kGpuHalf[] = {{"half_64x128x32_8x8", "half_128x64x32_8x8_e", 1.00, 3, 0.70},
                                   {"half_64x64x32_8x8", "half_64x64x32_8x8_e", 0.95, 4, 0.60},
                                   {"half_32x32x32_4x4", "half_32x32x32_4x4", 0.50, 8, 0.20}};
 
@@ -176,6 +177,14 @@ void each_candidate(const MatmulProblem& p, F&& consider) {
     for (const Candidate& c : kGpuWide) consider(c);
   else
     for (const Candidate& c : kGpuPlain) consider(c);
+}
+
+const Candidate* candidate_of(const MatmulProblem& p, int variant) {
+  const Candidate* found = nullptr;
+  each_candidate(p, [&](const Candidate& c) {
+    if (!found && (c.flat == variant || c.looped == variant)) found = &c;
+  });
+  return found;
 }
 
 Best best_of(const MatmulTarget& target, const MatmulProblem& p) {
@@ -365,10 +374,67 @@ std::string matmul_class(const MatmulProblem& p, int (*size_step)(int64_t size, 
   return out + (p.long_epilogue ? " long" : " short");
 }
 
+// In a last round `idle` workgroups more would fit: two pieces, a long one that each tile begins with
+// and a short one, of which the idle ones take several. Where half of them or more are idle, so many
+// equal pieces as fit.
+MatmulTail matmul_tail(const MatmulTarget& target, const MatmulProblem& p, int variant) {
+  constexpr double kSecondKernel = 1.1e6, kMove = 38, kWorthwhile = 1.5;
+  constexpr int64_t kMostPieces = 8, kMostBytes = 64 << 20;
+  const Variant& v = kVariants[variant];
+  const Candidate* c = candidate_of(p, variant);
+  const int64_t all = tiles(v, p), together = c ? int64_t{target.units} * c->full : 0;
+  if (!c || p.batch > 1 || p.last_k || p.a_k || p.b_k || is_wide(p.dtype) || all <= together)
+    return {};
+  MatmulTail t;
+  t.tiles = all % together;
+  if (t.tiles == 0 || t.tiles * kMostPieces > target.limits.max_groups) return {};
+  t.first = all - t.tiles;
+  auto up = [&](int64_t k) { return div_up(k, v.bk) * v.bk; };
+  if (2 * t.tiles <= together) {
+    t.length = up(div_up(p.k, std::min(together / t.tiles, kMostPieces)));
+  } else {
+    const int64_t idle = together - t.tiles, turns = div_up(t.tiles, idle);
+    t.length = up(p.k - p.k / (turns + 1));
+  }
+  t.pieces = div_up(p.k, t.length);
+  t.sums = v.tm * v.tn / 4;
+  t.lanes = v.bm / v.tm * (v.bn / v.tn);
+  const double tile = static_cast<double>(v.bm) * v.bn;
+  const double saved = static_cast<double>(p.k - t.length) * tile * c->full / c->rate;
+  const double moved = static_cast<double>(t.tiles * t.pieces) * tile * kMove / target.units;
+  if (saved < kWorthwhile * (kSecondKernel + moved) || t.fours() * 16 > kMostBytes) return {};
+  return t;
+}
+
 std::string matmul_source(const MatmulLaunch& launch, const std::string& declarations) {
   Vars vars = launch.vars;
   vars.set("DECLARATIONS", declarations);
+  vars.set("CUT", int64_t{0});
   return expand("matmul.wgsl", vars);
+}
+
+namespace {
+Vars cut_vars(const MatmulLaunch& launch, const std::string& declarations, const MatmulCut& cut) {
+  Vars vars = launch.vars;
+  vars.set("DECLARATIONS", declarations);
+  vars.set("CUT", int64_t{1});
+  vars.set("FIRST", cut.first);
+  vars.set("REST", cut.rest);
+  vars.set("LENGTH", cut.length);
+  vars.set("COUNT", cut.count);
+  vars.set("PIECES", cut.pieces);
+  return vars;
+}
+}  // namespace
+
+std::string matmul_pieces_source(const MatmulLaunch& launch, const std::string& declarations,
+                                 const MatmulCut& cut) {
+  return expand("matmul.wgsl", cut_vars(launch, declarations, cut));
+}
+
+std::string matmul_sum_source(const MatmulLaunch& launch, const std::string& declarations,
+                              const MatmulCut& cut) {
+  return expand("matmul_sum.wgsl", cut_vars(launch, declarations, cut));
 }
 
 double matmul_cost(const MatmulTarget& target, const MatmulProblem& problem) {

@@ -60,6 +60,16 @@ struct MatmulLaunch {
   int variant = 0;
 };
 
+/// The last tiles, which would leave most of a GPU idle, in pieces along k: each of `length`, but for
+/// the last one, which may be shorter. Their sums are another kernel's work.
+struct MatmulTail {
+  int64_t first = 0, tiles = 0;  // none: 0 tiles
+  int64_t pieces = 1, length = 0;
+  int64_t sums = 0;  // fours of results of a thread
+  int64_t lanes = 0;
+  int64_t fours() const { return pieces * tiles * sums * lanes; }
+};
+
 /// What the choice of a kernel looks at.
 struct MatmulTarget {
   const rt::Limits& limits;
@@ -78,7 +88,19 @@ double matmul_cost(const MatmulTarget& target, const MatmulProblem& problem);
 std::vector<int> matmul_candidates(const MatmulTarget& target, const MatmulProblem& problem);
 /// What their order depends on, in a short text: dtype, sizes, how operands are read, epilogue.
 std::string matmul_class(const MatmulProblem& problem, int (*size_step)(int64_t size, int most));
+/// The tail of what plan_matmul() gave.
+MatmulTail matmul_tail(const MatmulTarget& target, const MatmulProblem& problem, int variant);
+
+/// Texts that a tail's kernels take: how many tiles lie before it, how many it has, the length and
+/// the number of its pieces, and the array of their results.
+struct MatmulCut {
+  std::string first, rest, length, count, pieces;
+};
 std::string matmul_source(const MatmulLaunch& launch, const std::string& declarations);
+std::string matmul_pieces_source(const MatmulLaunch& launch, const std::string& declarations,
+                                 const MatmulCut& cut);
+std::string matmul_sum_source(const MatmulLaunch& launch, const std::string& declarations,
+                              const MatmulCut& cut);
 
 int matmul_variant_count();
 const char* matmul_variant_name(int variant);

@@ -29,9 +29,10 @@ int64_t longest_piece(const Tensor& a, const Tensor& b) {
 Tensor plain_product(const Tensor& a, const Tensor& b, const Dims& shape, int64_t last = 0) {
   rt::Lock lock = a.engine().lock();
   graph::NodeRef n = a.engine().matmul(a.node(), b.node(), shape);
+  // See lower_matmul.cpp.
   n->step = static_cast<uint64_t>(last);
-  n->bits =
-      settings().half_sums && is_packed(a.dtype());  // the kernel's sums: see lower_matmul.cpp
+  n->bits = graph::product_bits(settings().half_sums && is_packed(a.dtype()),
+                                settings().matmul_pieces == 0);
   return Tensor(std::move(n));
 }
 
