@@ -31,11 +31,11 @@ class CompactLowering {
 
   /// Whole blocks, by parts of the result: which of them a block's elements go to only data tells.
   std::vector<Part> parts() {
-    return parts_of(cut({{in_.sizes(0), kTallyBlock, kTallyBlock}, {out_.sizes(0)}},
-                        KernelCode::window_limit(c_.device), [&](const Part& p) {
-                          return std::max(
-                              {in_.widest({p[0]}), from_.widest({p[0]}), out_.widest({p[1]})});
-                        }));
+    return parts_of(
+        cut({{in_.sizes(0), kTallyBlock, kTallyBlock}, {out_.sizes(0)}},
+            KernelCode::window_limit(c_.device), [&](const Part& p) {
+              return std::max({in_.widest({p[0]}), from_.widest({p[0]}), out_.widest({p[1]})});
+            }));
   }
 
   void run() {

@@ -101,10 +101,10 @@ Tensor split_product(const Tensor& a, const Tensor& b, const Dims& shape, int64_
   int64_t last = k - rest - (pieces - 1) * length;
   Dims partial = shape;
   partial.insert(shape.size() - 2, pieces);
-  Tensor sum = sum_of_pieces(plain_product(in_pieces(a, a.rank() - 1, pieces, length),
-                                           in_pieces(b, b.rank() - 2, pieces, length), partial,
-                                           last == length ? 0 : last),
-                             shape.size() - 2);
+  Tensor sum = sum_of_pieces(
+      plain_product(in_pieces(a, a.rank() - 1, pieces, length),
+                    in_pieces(b, b.rank() - 2, pieces, length), partial, last == length ? 0 : last),
+      shape.size() - 2);
   if (rest == 0) return sum;
   return elementwise(OpId::add,
                      {sum, plain_product(part_of(a, a.rank() - 1, k - rest, rest),

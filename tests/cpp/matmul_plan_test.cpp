@@ -214,3 +214,56 @@ TEST_CASE("matmul plan: integers take the same template") {
           std::string::npos);
   }
 }
+
+TEST_CASE("matmul plan: the last tiles are cut where they would leave much idle") {
+  const MatmulTarget target{large_limits()};  // 132 multiprocessors
+  const int big = matmul_variant_named("128x128x16_8x16_b");
+  auto tail = [&](int64_t m, int64_t n, int64_t k) {
+    return matmul_tail(target, row_major(m, n, k), big);
+  };
+  // 1024 tiles of 128 x 128, 264 at a time: 232 are left, and 32 workgroups idle.
+  CHECK(plan_matmul(target, row_major(4096, 4096, 4096)).variant == big);
+  MatmulTail t = tail(4096, 4096, 4096);
+  CHECK(t.first == 792);
+  CHECK(t.tiles == 232);
+  CHECK(t.pieces == 2);
+  CHECK(t.length == 3648);  // eight short pieces take no longer than a long one
+  CHECK(t.fours() == 2 * 232 * 128 * 128 / 4);
+  // 1089 tiles: 33 are left, for each of which there are eight workgroups.
+  t = tail(33 * 128, 33 * 128, 4096);
+  CHECK(t.first == 1056);
+  CHECK(t.tiles == 33);
+  CHECK(t.pieces == 8);
+  CHECK(t.length == 512);
+  CHECK(tail(4224, 4096, 4096).tiles == 0);  // exactly four rounds
+  CHECK(tail(512, 512, 512).tiles == 0);     // less than one
+  CHECK(tail(4096, 4096, 64).tiles == 0);    // not worth two kernels more
+
+  CHECK(matmul_tail(target, row_major(4096, 4096, 4096, 2), big).tiles == 0);
+  MatmulProblem pieces = row_major(4096, 4096, 4096);
+  pieces.last_k = 16;
+  CHECK(matmul_tail(target, pieces, big).tiles == 0);
+  rt::Limits few = large_limits();
+  few.max_groups = 1000;  // its tiles are folded
+  CHECK(matmul_tail({few}, row_major(4096, 4096, 4096), big).tiles == 0);
+  CHECK(matmul_tail(target, row_major(4096, 4096, 4096), matmul_variant_named("cpu_64x64x16_8x8"))
+            .tiles == 0);
+}
+
+TEST_CASE("matmul plan: a tail's kernels have no size in their sources, and its array is theirs") {
+  const int big = matmul_variant_named("128x128x16_8x16_b");
+  const MatmulCut cut{"p.first", "p.rest", "p.length", "p.pieces", "in2"};
+  std::set<std::string> pieces, sums;
+  for (int64_t size : {4096, 4608, 5120}) {
+    const MatmulLaunch l = plan_matmul({large_limits()}, row_major(size, size, 2 * size), big);
+    pieces.insert(matmul_pieces_source(l, kDeclarations, cut));
+    sums.insert(matmul_sum_source(l, kDeclarations, cut));
+    CHECK(matmul_source(l, kDeclarations).find("in2") == std::string::npos);
+  }
+  CHECK(pieces.size() == 1);
+  CHECK(sums.size() == 1);
+  for (const std::string& text : {*pieces.begin(), *sums.begin()}) {
+    CHECK(text.find("in2[") != std::string::npos);
+    CHECK(text.find("p.rest") != std::string::npos);
+  }
+}
