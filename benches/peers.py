@@ -56,6 +56,10 @@ class Peer:
     def softmax(self, x: Array) -> Array:
         return x.softmax(-1)
 
+    def matmul_half_sums(self, x: Array, y: Array) -> Array:
+        """A product of float16 with sums of float16 for a few terms at a time."""
+        raise NotImplementedError
+
     def chain(self, y: Array) -> Array:
         return ((y * 2 + 1).abs().sqrt() * y - 1).relu()
 
@@ -140,6 +144,13 @@ class Wgtensor(Peer):
 
     def rms_norm(self, x: Array, weight: Array) -> Array:
         return self.wt.nn.functional.rms_norm(x, weight.shape, weight, 1e-5)
+
+    def matmul_half_sums(self, x: Array, y: Array) -> Array:
+        self.wt.config.half_sums = True
+        try:
+            return x @ y
+        finally:
+            self.wt.config.half_sums = False
 
     def scatter_add(self, values: Array, bins: Array, count: int) -> Array:
         return self.wt.segment_sum(values, bins, count)

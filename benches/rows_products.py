@@ -20,7 +20,14 @@ def of_dtype(peer: Peer, u: np.ndarray, v: np.ndarray, shape: tuple[int, ...], d
 
 
 def matmul_row(
-    name: str, m: int, k: int, n: int, batch: int = 1, transposed: bool = False, half: bool = False
+    name: str,
+    m: int,
+    k: int,
+    n: int,
+    batch: int = 1,
+    transposed: bool = False,
+    half: bool = False,
+    half_sums: bool = False,
 ) -> Row:
     (ua, va), (ub, vb) = vectors(batch * m, k), vectors(k, n)
     dtype, tolerance = ("float16", 1e-2) if half else ("float32", 1e-4)
@@ -39,12 +46,14 @@ def matmul_row(
             b = of_dtype(peer, np.tile(ub, batch), vb, (batch, k, n), dtype)
         else:
             b = of_dtype(peer, ub, vb, (k, n), dtype)
-        make = lambda: peer.matmul(a, peer.transposed(b) if transposed else b)  # noqa: E731
+        multiply = peer.matmul_half_sums if half_sums else peer.matmul
+        make = lambda: multiply(a, peer.transposed(b) if transposed else b)  # noqa: E731
         check = lambda x: close(peer, name, peer.peek(x, at), want, tolerance)  # noqa: E731
         return operation(peer, make, check, batch * m * n)
 
     flops = 2.0 * batch * m * k * n
-    return Row(name, "GFLOP/s", prepare, 0, flops, dtype, FEW_HALVES if half else ())
+    leave_out = (*FEW_HALVES, "torch") if half_sums else FEW_HALVES if half else ()
+    return Row(name, "GFLOP/s", prepare, 0, flops, dtype, leave_out)
 
 
 def matvec_row(name: str, rows: int, columns: int, dtype: str) -> Row:
@@ -76,6 +85,7 @@ def product_rows(size: Callable[[Any, Any, Any], Any], reduced: bool) -> Iterato
     yield matmul_row(f"matmul_{n}_transposed", n, n, n, transposed=True)
     for n in size((1024, 2048, 4096, 8192), (512,), (128,)):
         yield matmul_row(f"matmul16_{n}", n, n, n, half=True)
+        yield matmul_row(f"matmul16_{n}_half_sums", n, n, n, half=True, half_sums=True)
     shapes = size(
         ((4096, 4096), (8192, 28672)), ((4096, 4096), (2048, 7168)), ((256, 256), (64, 448))
     )

@@ -57,7 +57,7 @@ HARDWARE = (
     Target(ours("matmul_4096"), "faster", 0.95, "torch:matmul_4096"),
     Target(ours("matmul_4096"), "rate", 49000),
     *(Target(ours(f"matmul_{s}"), "faster", 0.88, f"torch:matmul_{s}") for s in GRID),
-    Target(ours("matmul16_4096"), "rate", 60000),
+    Target(ours("matmul16_4096_half_sums"), "rate", 60000),
     *(
         Target(ours(f"{kind}_{shape}"), "limit", 0.85)
         for shape in ("4096x4096", "8192x28672")
