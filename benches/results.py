@@ -38,7 +38,8 @@ commit 1cee336, whose calling thread still encoded commands and planned without 
 | softmax_, layer_norm_, rms_norm_, cumsum1_ | of rows |
 | take_N | N rows of a table, in no order |
 | scatter_add_N_into_B | N numbers added up in B places that are data, bit-identical each time |
-| matmul_MxKxN | (M, K) @ (K, N); `matmul_N` is square, `BofN` batched, `matmul16_` of float16, `_half_sums` with that setting |
+| matmul_MxKxN | (M, K) @ (K, N); `matmul_N` is square, `BofN` batched, `matmul16_` of float16 |
+| _half_sums | the same with this setting |
 | matvec_MxN, matvec16_MxN | a matrix of float32 or of float16 times a vector |
 | upload_, download_ | NumPy array to the device, and back into one |
 """

@@ -73,8 +73,8 @@ int measured_variant(LowerContext& c, int gi, const kernels::MatmulProblem& p) {
 
 /// Which of a product's kernels: of whole tiles, of the last tiles' pieces, or of their sums.
 struct Stage {
-  enum { tiles, pieces, sums } kind = tiles;
-  int variant = -1;  // of all of them, from the second on
+  enum Kind { tiles, pieces, sums } kind = tiles;
+  int variant = -1;  // of all of them
   kernels::MatmulTail tail;
   int scratch = -1;
 };
@@ -147,35 +147,38 @@ class ProductLowering {
 
   std::vector<Part> parts() { return parts_of_product(c_, gi_, out_, n_, a_, b_); }
 
-  /// What is left to do: sums of pieces follow pieces, and those whole tiles.
-  Stage run(bool first, const Stage& stage = {}) {
-    out_.restrict_to(part_);
-    const bool whole_vectors = !k_.windowed || column_unit(c_, b_) == 4;
-    kernels::MatmulProblem problem =
-        problem_of(n_, out_, a_, b_, part_, whole_vectors, k_.group.ops > kFlatEpilogue);
-    const int forced = forced_variant(c_.device, n_.inputs[0]->dtype);
-    if (problem.by_function &&
-        (forced >= 0 ? kernels::matmul_variant_of_halves(forced) : (n_.bits & kHalfSums) != 0)) {
-      problem.half_sums = true;
-      problem.by_function = false;
-    }
-    const bool fours = whole_vectors && problem.n > 1 && out_.can_vectorize(2, false, true);
+  /// The kernel, and whether the last tiles have kernels of their own.
+  Stage choose() {
+    look();
     for (int o : k_.group.outputs)
-      if (!fours && is_packed(c_.g.node_of(o)->dtype))
+      if (!fours_ && is_packed(c_.g.node_of(o)->dtype))
         raise(ErrorKind::unsupported, "[matmul] parts of rows of packed numbers");  // planned again
     const kernels::MatmulTarget target = matmul_target(c_.device);
-    const int variant = stage.kind != Stage::tiles ? stage.variant
-                        : forced >= 0              ? forced
-                                                   : measured_variant(c_, gi_, problem);
-    kernels::MatmulLaunch launch = kernels::plan_matmul(target, problem, variant);
-    Stage next{Stage::pieces, launch.variant, stage.tail, stage.scratch};
-    if (stage.kind == Stage::tiles && !k_.windowed && (n_.bits & kMayCut)) {
-      next.tail = kernels::matmul_tail(target, problem, launch.variant);
-      if (next.tail.tiles) launch.gx = static_cast<uint32_t>(next.tail.first);
-    }
-    add_step(first, stage, problem, launch, fours);
-    if (stage.kind == Stage::pieces) next.kind = Stage::sums;
-    return next;
+    const int forced = forced_variant(c_.device, n_.inputs[0]->dtype);
+    Stage out;
+    out.variant = forced >= 0 ? forced : measured_variant(c_, gi_, problem_);
+    out.variant = kernels::plan_matmul(target, problem_, out.variant).variant;
+    if (!k_.windowed && (n_.bits & kMayCut))
+      out.tail = kernels::matmul_tail(target, problem_, out.variant);
+    return out;
+  }
+
+  void run(bool first, const Stage& stage) {
+    look();
+    const kernels::MatmulLaunch launch =
+        kernels::plan_matmul(matmul_target(c_.device), problem_, stage.variant);
+    const char* element = is_packed(n_.inputs[0]->dtype) ? "f16" : nullptr;
+    std::string functions;
+    if (stage.kind != Stage::sums) functions = bind_operands(launch, element);
+    add_params(k_, problem_);
+    if (stage.kind != Stage::sums)
+      functions += batch_offset(k_, a_, b_, part_) + depth_of(k_, n_, a_, part_) +
+                   walks(k_, a_, part_) + walks(k_, b_, part_);
+    if (stage.kind != Stage::pieces) functions += emit_functions(k_, c_, out_, n_, id_, fours_);
+    kernels::MatmulCut cut;
+    if (stage.kind != Stage::tiles) cut = bind_cut(k_, stage, n_.dtype);
+    add_step(first, stage, launch, (element ? "enable f16;\n" : "") + k_.declarations() + functions,
+             cut);
   }
 
  private:
@@ -183,28 +186,31 @@ class ProductLowering {
     return c_.g.nodes[static_cast<size_t>(id_)].operands[i];
   }
 
-  void add_step(bool first, const Stage& stage, const kernels::MatmulProblem& problem,
-                kernels::MatmulLaunch& launch, bool fours) {
-    const char* element = is_packed(n_.inputs[0]->dtype) ? "f16" : nullptr;
-    std::string functions;
-    if (stage.kind != Stage::sums) functions = bind_operands(problem, launch, element);
-    add_params(k_, problem);
-    if (stage.kind != Stage::sums)
-      functions += batch_offset(k_, a_, b_, part_) + depth_of(k_, n_, a_, part_) +
-                   walks(k_, a_, part_) + walks(k_, b_, part_);
-    if (stage.kind != Stage::pieces) functions += emit_functions(k_, c_, out_, n_, id_, fours);
-    kernels::MatmulCut cut;
-    if (stage.kind != Stage::tiles) cut = bind_cut(k_, stage, n_.dtype);
+  // What is multiplied, of the part.
+  void look() {
+    out_.restrict_to(part_);
+    const bool whole_vectors = !k_.windowed || column_unit(c_, b_) == 4;
+    problem_ = problem_of(n_, out_, a_, b_, part_, whole_vectors, k_.group.ops > kFlatEpilogue);
+    const int forced = forced_variant(c_.device, n_.inputs[0]->dtype);
+    if (problem_.by_function &&
+        (forced >= 0 ? kernels::matmul_variant_of_halves(forced) : (n_.bits & kHalfSums) != 0)) {
+      problem_.half_sums = true;
+      problem_.by_function = false;
+    }
+    fours_ = whole_vectors && problem_.n > 1 && out_.can_vectorize(2, false, true);
+  }
+
+  void add_step(bool first, const Stage& stage, const kernels::MatmulLaunch& launch,
+                const std::string& declarations, const kernels::MatmulCut& cut) {
+    const kernels::MatmulTail& t = stage.tail;
     Step step;
-    if (first && stage.kind == Stage::tiles)
-      for (int o : k_.group.outputs) step.outputs.push_back(step_output(c_.g, o));
     step.x = launch.gx;
     step.y = launch.gy;
     step.z = launch.gz;
-    const std::string declarations =
-        (element ? "enable f16;\n" : "") + k_.declarations() + functions;
-    const kernels::MatmulTail& t = stage.tail;
     if (stage.kind == Stage::tiles) {
+      if (first)
+        for (int o : k_.group.outputs) step.outputs.push_back(step_output(c_.g, o));
+      if (t.tiles) step.x = static_cast<uint32_t>(t.first);
       k_.finish(step, "matmul", kernels::matmul_source(launch, declarations));
     } else if (stage.kind == Stage::pieces) {
       step.x = static_cast<uint32_t>(t.tiles * t.pieces);
@@ -221,14 +227,14 @@ class ProductLowering {
 
   // in0 and in1 are the template's; the same value twice is bound twice, as its two forms may
   // differ.
-  std::string bind_operands(const kernels::MatmulProblem& problem,
-                            const kernels::MatmulLaunch& launch, const char* element) {
+  std::string bind_operands(const kernels::MatmulLaunch& launch, const char* element) {
     auto reach = [&](const Side& side) {
       return k_.windowed ? std::optional(side.reach(part_)) : std::nullopt;
     };
     k_.bind_operand(a_.operand.value, launch.a_vec4, reach(a_), element);
     k_.bind_operand(b_.operand.value, launch.b_vec4, reach(b_), element);
-    return problem.by_function ? read_halves(0, launch.a_vec4) + read_halves(1, launch.b_vec4) : "";
+    return problem_.by_function ? read_halves(0, launch.a_vec4) + read_halves(1, launch.b_vec4)
+                                : "";
   }
 
   LowerContext& c_;
@@ -239,21 +245,31 @@ class ProductLowering {
   const Node& n_;
   const Side a_, b_;
   SpaceCode out_;
+  kernels::MatmulProblem problem_{};
+  bool fours_ = false;  // whole vec4s are stored
 };
 
 }  // namespace
 
 void lower_matmul(LowerContext& c, int gi) {
+  auto run = [&](const Part& part, bool first, const Stage& stage) {
+    ProductLowering(c, gi, part).run(first, stage);
+  };
   if (c.windowed(gi)) {
     const std::vector<Part> parts = ProductLowering(c, gi, {}).parts();
-    for (size_t i = 0; i < parts.size(); ++i) ProductLowering(c, gi, parts[i]).run(i == 0);
+    for (size_t i = 0; i < parts.size(); ++i)
+      run(parts[i], i == 0, ProductLowering(c, gi, parts[i]).choose());
     return;
   }
-  Stage next = ProductLowering(c, gi, {}).run(true);
-  if (next.tail.tiles == 0) return;
-  next.scratch = c.scratch();
-  next = ProductLowering(c, gi, {}).run(false, next);
-  ProductLowering(c, gi, {}).run(false, next);
+  Stage stage = ProductLowering(c, gi, {}).choose();
+  if (stage.tail.tiles == 0) return run({}, true, stage);
+  // Whole tiles fill up behind the pieces: nothing that they touch was in use, so that no barrier
+  // comes between, while the array of the pieces may have been the last product's.
+  stage.scratch = c.scratch();
+  for (Stage::Kind kind : {Stage::pieces, Stage::tiles, Stage::sums}) {
+    stage.kind = kind;
+    run({}, true, stage);
+  }
 }
 
 }  // namespace wgt::graph

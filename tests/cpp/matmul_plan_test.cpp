@@ -243,6 +243,9 @@ TEST_CASE("matmul plan: the last tiles are cut where they would leave much idle"
   MatmulProblem pieces = row_major(4096, 4096, 4096);
   pieces.last_k = 16;
   CHECK(matmul_tail(target, pieces, big).tiles == 0);
+  MatmulProblem halves = row_major(4096, 4096, 4096);
+  halves.by_function = true;
+  CHECK(matmul_tail(target, halves, big).tiles == 0);
   rt::Limits few = large_limits();
   few.max_groups = 1000;  // its tiles are folded
   CHECK(matmul_tail({few}, row_major(4096, 4096, 4096), big).tiles == 0);
