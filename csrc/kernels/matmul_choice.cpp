@@ -157,8 +157,8 @@ std::pair<MatmulTail, double> tail_of(const MatmulTarget& target, const MatmulPr
   const Variant& v = kVariants[variant];
   const Candidate* c = candidate_of(p, variant);
   const int64_t all = tiles(v, p), together = c ? int64_t{target.units} * c->full : 0;
-  if (!c || p.half_sums || p.by_function || p.batch > 1 || p.last_k || p.a_k || p.b_k || is_wide(p.dtype) || all <= together ||
-      all > target.limits.max_groups)
+  if (!c || p.half_sums || p.by_function || p.batch > 1 || p.last_k || p.a_k || p.b_k ||
+      is_wide(p.dtype) || all <= together || all > target.limits.max_groups)
     return {};
   MatmulTail t;
   t.tiles = all % together;
