@@ -179,6 +179,34 @@ def test_hot_places_and_columns(
         np.testing.assert_array_equal(bits(result[:, c]), bits(expected))
 
 
+@pytest.mark.parametrize("number", [0.0, -0.0, 1.5, -3e38, 1e-40, np.inf, np.nan])
+def test_a_base_that_is_one_number(
+    number: float, device: wt.Device, rng: np.random.Generator
+) -> None:
+    """It is a parameter of the kernels: the same bits as from memory, whatever else reads it."""
+    x = wt.asarray(rng.standard_normal(3000).astype(np.float32), device=device)
+    i = wt.asarray(rng.integers(0, 40, 3000).astype(np.int32), device=device)
+    held = wt.asarray(np.full(50, number, np.float32), device=device)
+    expected = wt.index_add(held, 0, i, x).numpy().view(np.uint32)
+    for view in (False, True):
+        base = (
+            wt.full((10, 5), number, device=device) if view else wt.full(50, number, device=device)
+        )
+        flat = base.reshape(-1)
+        sums, after = wt.index_add(flat, 0, i, x), flat * 1
+        wt.eval(sums, after)
+        np.testing.assert_array_equal(sums.numpy().view(np.uint32), expected)
+        np.testing.assert_array_equal(flat.numpy().view(np.uint32), held.numpy().view(np.uint32))
+
+    @wt.jit
+    def replayed(v: float) -> wt.Tensor:
+        return wt.index_add(wt.full(50, v, device=device), 0, i, x)
+
+    for v in (2.0, number, number):
+        direct = wt.index_add(wt.full(50, v, device=device), 0, i, x).numpy()
+        np.testing.assert_array_equal(replayed(v).numpy().view(np.uint32), direct.view(np.uint32))
+
+
 def test_windows(rng: np.random.Generator) -> None:
     """Numbers above the largest binding, whose accumulators are not."""
     places, n = 40, 3000

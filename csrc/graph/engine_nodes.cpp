@@ -377,9 +377,11 @@ NodeRef Engine::segments(ReduceOp op, const NodeRef& base, const NodeRef& values
   settle(*values);
   settle(*rows);
   settle(*base);
-  const Node& source = base->kind == NodeKind::view ? *base->inputs[0] : *base;
-  const bool constant = any_order && source.kind == NodeKind::fill;
-  NodeRef dense = constant ? fill(base->dtype, base->shape, source.bits) : written_over(base);
+  // A view of one number everywhere is one, unless a program sets that number later.
+  const Node* source = base->kind == NodeKind::view ? base->inputs[0].get() : nullptr;
+  const bool constant = source && source->kind == NodeKind::fill && !source->traced;
+  NodeRef dense =
+      any_order && constant ? fill(base->dtype, base->shape, source->bits) : written_over(base);
   NodeRef n = make(NodeKind::segments, base->dtype, base->shape, "segments");
   n->reduce = op;
   n->any_order = any_order;
