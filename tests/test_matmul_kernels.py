@@ -95,6 +95,11 @@ def test_last_tiles_in_pieces(dtype: str, turned: bool, rng: np.random.Generator
     x = wt.asarray(a, device=device) if x is None else x
     y, z, w = (wt.asarray(v, device=device).eval() for v in (b, bias, residual))
     whole = a.astype(np.float64) @ b.astype(np.float64)
+    assert [line.split("(")[0].strip() for line in wt.explain(x @ y).splitlines()[1:4]] == [
+        "matmul pieces",
+        "matmul",
+        "matmul sums",
+    ]
     for pieces, kernels in ((0, 3), (1, 1)):
         with setting(matmul_pieces=pieces):
             for epilogue in (False, True):

@@ -313,8 +313,12 @@ std::string Engine::explain(Node* target) {
     for (const StepOutput& o : step.outputs)
       s += o.value < static_cast<int>(g.nodes.size()) ? " " + to_string(g.node_of(o.value)->shape)
                                                       : " scratch";
+    if (step.outputs.empty()) s += " the same result";
     size_t first = i++;  // more parts of a step make nothing new
-    while (i < plan->steps.size() && plan->steps[i].outputs.empty()) ++i;
+    auto is_part = [&](const Step& other) {
+      return other.outputs.empty() && other.what == step.what;
+    };
+    while (i < plan->steps.size() && is_part(plan->steps[i])) ++i;
     if (i - first > 1) s += ", in " + std::to_string(i - first) + " parts";
     s += "\n";
   }
