@@ -56,6 +56,17 @@ def test_the_module_is_the_command() -> None:
     assert run("--version").stdout.startswith(f"wgtensor {wt.__version__}, wgpu-native")
 
 
+def test_who_reads_may_stop() -> None:
+    command = [sys.executable, "-m", "wgtensor", "info"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
+        assert p.stdout
+        assert p.stderr
+        p.stdout.close()
+        errors = p.stderr.read()
+    assert p.returncode == 1
+    assert "Error" not in errors
+
+
 def test_without_a_command_it_says_which_there_are() -> None:
     done = run()
     assert done.returncode == 2

@@ -28,10 +28,11 @@ Tensor rows_of(const Tensor& t, int axis, const char* op) {
   int64_t count = t.shape()[axis], item = info(t.dtype()).size;
   int64_t room = room_for(t.engine(), std::max(item, kWord));
   if (count > room - kCounted && count > kCounted)
-    raise(ErrorKind::unsupported,
-          std::string("[") + op + "] along an axis of " + std::to_string(count) +
-              " elements, of which this adapter binds " +
-              std::to_string(std::max<int64_t>(room - kCounted, 0)) + " at most: sort parts of it");
+    raise(ErrorKind::unsupported, std::string("[") + op + "] sorts rows of " +
+                                      std::to_string(count) +
+                                      " elements, of which this adapter binds " +
+                                      std::to_string(std::max<int64_t>(room - kCounted, 0)) +
+                                      " at most: take parts of them");
   Tensor rows = with_axis_last(t, axis);
   int64_t step = std::abs(layout_of(rows).strides.back());
   return (count - 1) * step >= room_for(t.engine(), item) ? copy(rows) : rows;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import sys
 from collections.abc import Sequence
@@ -101,6 +102,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     tune.add_argument("--device", help="adapter selector, as of the setting `device`")
     tune.add_argument("--clear", action="store_true", help="deletes what is stored instead")
     arguments = parser.parse_args(argv)
+    try:
+        status = _run(arguments)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # who read has read enough: nothing is left to be written at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _run(arguments: argparse.Namespace) -> int:
     if arguments.command == "doctor":
         return _doctor.doctor()
     if arguments.command == "autotune":
