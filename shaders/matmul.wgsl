@@ -176,8 +176,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 //% end
 //% end
 //% else
-  let row = x0_0 + ty * 4u;
-  let column = x0_1 + tx * 4u;
 //% if EMIT_LOOP
   // One copy of the epilogue's code: it may be long, and compilers take their time. The index is i, written
   // so that no driver unrolls the loop for the array's sake.
@@ -188,9 +186,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 //% end
 //% end
   for (var i = 0u; i < {{SUMS}}u; i++) {
-    let r_i = i / {{TN / 4}}u;
-    let r = row + r_i / 4u * {{TY * 4}}u + r_i % 4u;
-    let c = column + i % {{TN / 4}}u * {{TX * 4}}u;
+//% include matmul_result.wgsl
     if (r < p.m && c < p.n) { emit4(batch, r, c, sums[i % (p.k + {{SUMS}}u)]); }
   }
 //% else

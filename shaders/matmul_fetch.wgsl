@@ -1,12 +1,9 @@
     // The parts of the tiles at k = next, from storage into registers; the next ones lie `hop` behind.
 //% for o in 0..2
-//% let X = o == 0 ? BM : BN
-//% let ALONG_K = o == 0 ? A_ALONG_K : B_ALONG_K
+//% include matmul_operand.wgsl
 //% let VEC = o == 0 ? A_VEC : B_VEC
 //% let WALK = o == 0 ? K_WALK_0 : K_WALK_1
 //% let PLAIN = !GUARD_K && !WALK
-//% let LINES = ALONG_K && !HALF && X * BK / 16 < THREADS
-//% let ITEMS = ALONG_K && !LINES ? X * BK / 16 : X * BK / (4 * DEEP)
 //% let PARTS = ALONG_K && !LINES ? 4 : ALONG_K ? 1 : DEEP
 //% for i in 0..(ITEMS + THREADS - 1) / THREADS
 //% if (i + 1) * THREADS > ITEMS

@@ -8,3 +8,5 @@
   let block = lane / {{LX * LY}}u;
   let tx = block % {{TX / LX}}u * {{LX}}u + lane % {{LX}}u;
   let ty = block / {{TX / LX}}u * {{LY}}u + lane / {{LX}}u % {{LY}}u;
+  let row = x0_0 + ty * 4u;
+  let column = x0_1 + tx * 4u;

@@ -3,13 +3,10 @@
   // along k; the other way, in vec4s of four rows (columns) at one k, or at two. `at` is where the first read begins,
   // without k where its place is found anew for each (walks, ragged k), in vec4s where they are read.
 //% for o in 0..2
-//% let X = o == 0 ? BM : BN
-//% let ALONG_K = o == 0 ? A_ALONG_K : B_ALONG_K
+//% include matmul_operand.wgsl
 //% let VEC = o == 0 ? A_VEC : B_VEC
 //% let WALK = o == 0 ? X_WALK_0 : X_WALK_1
 //% let PLAIN = !GUARD_K && !(o == 0 ? K_WALK_0 : K_WALK_1)
-//% let LINES = ALONG_K && !HALF && X * BK / 16 < THREADS
-//% let ITEMS = ALONG_K && !LINES ? X * BK / 16 : X * BK / (4 * DEEP)
 //% for i in 0..(ITEMS + THREADS - 1) / THREADS
   let item_{{o}}_{{i}} = local + {{i * THREADS}}u;
 //% if ALONG_K

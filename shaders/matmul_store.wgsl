@@ -1,12 +1,9 @@
     // From registers into workgroup memory, K-major.
 //% for o in 0..2
-//% let X = o == 0 ? BM : BN
-//% let ALONG_K = o == 0 ? A_ALONG_K : B_ALONG_K
+//% include matmul_operand.wgsl
 //% let ROW = X / 4
 //% let GAP = o == 0 ? GAP_0 : GAP_1
 //% let BASE = o == 0 ? 0 : TILE_0
-//% let LINES = ALONG_K && !HALF && X * BK / 16 < THREADS
-//% let ITEMS = ALONG_K && !LINES ? X * BK / 16 : X * BK / (4 * DEEP)
 //% for i in 0..(ITEMS + THREADS - 1) / THREADS
 //% if (i + 1) * THREADS > ITEMS
     if (item_{{o}}_{{i}} < {{ITEMS}}u) {

@@ -10,14 +10,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let tiles_n = (p.n + {{BN - 1}}u) / {{BN}}u;
   let tile = {{FIRST}} + group.x;
 //% include matmul_place.wgsl
-  var at = (group.x * {{SUMS}}u + group.y) * {{LANES}}u + lane;
+  let i = group.y;
+  var at = (group.x * {{SUMS}}u + i) * {{LANES}}u + lane;
   var sum = {{PIECES}}[at];
   for (var piece = 1u; piece < {{COUNT}}; piece++) {
     at += {{REST}} * {{SUMS * LANES}}u;
     sum += {{PIECES}}[at];
   }
-  let i = group.y / {{TN / 4}}u;
-  let r = x0_0 + ty * 4u + i / 4u * {{TY * 4}}u + i % 4u;
-  let c = x0_1 + tx * 4u + group.y % {{TN / 4}}u * {{TX * 4}}u;
+//% include matmul_result.wgsl
   if (r < p.m && c < p.n) { emit4(0u, r, c, sum); }
 }

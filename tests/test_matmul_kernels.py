@@ -91,8 +91,8 @@ def test_last_tiles_in_pieces(dtype: str, turned: bool, rng: np.random.Generator
     m, n, k = 790, 761, 1032
     a, b = rng.integers(-1, 2, (m, k)).astype(dtype), rng.integers(-1, 2, (k, n)).astype(dtype)
     bias, residual = (rng.integers(-3, 4, s).astype(dtype) for s in ((n,), (m, 1)))
-    x = wt.asarray(np.ascontiguousarray(a.T), device=device).T if turned else None
-    x = wt.asarray(a, device=device) if x is None else x
+    x = wt.asarray(a.T.copy() if turned else a, device=device)
+    x = x.T if turned else x
     y, z, w = (wt.asarray(v, device=device).eval() for v in (b, bias, residual))
     whole = a.astype(np.float64) @ b.astype(np.float64)
     assert [line.split("(")[0].strip() for line in wt.explain(x @ y).splitlines()[1:4]] == [

@@ -139,8 +139,9 @@ def test_parts_of_large_buffers(rng: np.random.Generator) -> None:
             verify(a.T, wt.asarray(a, device=device).T, axis=0)
         a = reference.disorder(rng, (200, 900), "float32")  # a column reaches over all of it
         verify(a, wt.asarray(a, device=device), axis=0)
-        a = reference.disorder(rng, (200, 900), "int32")  # of which few are far apart, computed
-        verify(a[:, ::300] * 2, wt.asarray(a, device=device)[:, ::300] * 2, axis=0)
+        tiny = (a != 0) & (np.abs(a) < np.finfo(np.float32).tiny)
+        a[tiny] = 1  # devices may compute with denormals as with zeros
+        verify(a[:, ::300] + a[:, ::300], wt.asarray(a, device=device)[:, ::300] * 2, axis=0)
         for name in ("sort", "argsort"):
             with pytest.raises(wt.UnsupportedError, match=rf"^\[{name}\] .*binds 16[0-9]{{3}} at"):
                 getattr(wt, name)(wt.zeros(20_000, device=device))

@@ -4,6 +4,7 @@
 
 #include "graph/codegen.h"
 #include "graph/exact_sums.h"
+#include "graph/fuser.h"
 #include "kernels/template.h"
 
 namespace wgt::graph {
@@ -33,7 +34,7 @@ class ExactSumsLowering {
         places_(numel(node_->shape)),
         elements_(node_->shape[1]),
         software_(c.device.software_kernels()),
-        constant_(!c.g.is_leaf(base_) && c.g.node_of(base_)->kind == NodeKind::fill),
+        constant_(is_constant_base(*node_, 0)),
         limbs_(c.scratch()),
         flags_(c.scratch()),
         range_(c.scratch()),

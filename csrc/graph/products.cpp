@@ -12,8 +12,8 @@ kernels::MatmulTarget matmul_target(const rt::Device& device) {
 // kernel, whose cost is counted in multiply-adds of a multiprocessor (measured on an NVIDIA H100:
 // about 10 us with what the host does for it, and the time to move the pieces' results).
 int64_t product_pieces(const rt::Device& device, DType dtype, const Dims& shape, int64_t k) {
-  constexpr double kDispatch = 1.8e6, kMove = 38;
-  constexpr int64_t kShortest = 128, kStep = 16;
+  constexpr double kDispatch = 1.8e6;
+  constexpr int64_t kShortest = 128;
   const kernels::MatmulTarget target = matmul_target(device);
   if (target.software || k < 2 * kShortest) return 1;
   const int64_t m = shape[shape.size() - 2], n = shape.back(), matrices = numel(shape) / (m * n);
@@ -21,11 +21,12 @@ int64_t product_pieces(const rt::Device& device, DType dtype, const Dims& shape,
   double least = 0;
   for (int64_t pieces : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32}) {
     if (pieces > 1 && k / pieces < kShortest) break;
-    const int64_t length = (k + pieces * kStep - 1) / (pieces * kStep) * kStep;
+    const int64_t length = length_of_pieces(k, pieces);
     kernels::MatmulProblem p{dtype, matrices * pieces, m, n, length, k, 1, n, 1, true, true};
     double cost = kernels::matmul_cost(target, p);
     if (pieces > 1)
-      cost += kDispatch + static_cast<double>(numel(shape) * pieces) * kMove / target.units;
+      cost += kDispatch +
+              static_cast<double>(numel(shape) * pieces) * kernels::kMatmulMove / target.units;
     if (pieces > 1 && cost >= least) continue;
     least = cost;
     best = pieces;

@@ -17,6 +17,13 @@ kernels::MatmulTarget matmul_target(const rt::Device& device);
 /// `shape`; the pieces' results are added up by a second kernel. 1: it does not pay.
 int64_t product_pieces(const rt::Device& device, DType dtype, const Dims& shape, int64_t k);
 
+/// Pieces of a shared axis are whole steps of the kernels, or whole parts of one.
+constexpr int64_t kPieceStep = 16;
+/// Of `pieces` of k, all but the last one, which may be shorter.
+constexpr int64_t length_of_pieces(int64_t k, int64_t pieces) {
+  return (k + pieces * kPieceStep - 1) / (pieces * kPieceStep) * kPieceStep;
+}
+
 /// The bits of a product's node: whether sums may be of float16, and the last tiles cut.
 constexpr uint64_t kHalfSums = 1, kMayCut = 2;
 constexpr uint64_t product_bits(bool half_sums, bool may_cut) {

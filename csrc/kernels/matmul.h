@@ -80,6 +80,9 @@ struct MatmulTarget {
 /// `force` names a variant, for benchmarks and tests; raises where the limits do not allow it.
 MatmulLaunch plan_matmul(const MatmulTarget& target, const MatmulProblem& problem, int force = -1);
 
+/// What writing a piece's result and reading it again takes, as costs are counted, over all
+/// multiprocessors.
+constexpr double kMatmulMove = 38;
 /// Time of the kernel that would be chosen on a GPU, in multiply-adds that one multiprocessor does
 /// at its best.
 double matmul_cost(const MatmulTarget& target, const MatmulProblem& problem);

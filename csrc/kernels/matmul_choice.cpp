@@ -152,7 +152,7 @@ namespace {
 // so many equal pieces as fit. With it what it saves, as costs are counted.
 std::pair<MatmulTail, double> tail_of(const MatmulTarget& target, const MatmulProblem& p,
                                       int variant) {
-  constexpr double kSecondKernel = 1.1e6, kMove = 38, kWorthwhile = 1.5;
+  constexpr double kSecondKernel = 1.1e6, kWorthwhile = 1.5;
   constexpr int64_t kMostPieces = 8, kMostBytes = 64 << 20;
   const Variant& v = kVariants[variant];
   const Candidate* c = candidate_of(p, variant);
@@ -176,7 +176,7 @@ std::pair<MatmulTail, double> tail_of(const MatmulTarget& target, const MatmulPr
   t.lanes = v.bm / v.tm * (v.bn / v.tn);
   const double tile = static_cast<double>(v.bm) * v.bn;
   const double saved = static_cast<double>(p.k - t.length) * tile * c->full / c->rate;
-  const double moved = static_cast<double>(t.tiles * t.pieces) * tile * kMove / target.units;
+  const double moved = static_cast<double>(t.tiles * t.pieces) * tile * kMatmulMove / target.units;
   const double price = kSecondKernel + moved;
   if (saved < kWorthwhile * price || t.fours() * 16 > kMostBytes ||
       t.tiles * t.pieces > target.limits.max_groups)

@@ -51,8 +51,6 @@ Tensor long_product(const Tensor& a, const Tensor& b, int64_t longest) {
   return *sum;
 }
 
-constexpr int64_t kStep = 16;  // of the kernels' steps along the shared axis, or a part of one
-
 /// Length of the pieces of the shared axis, whole steps; where it is none itself, of equal ones if
 /// such are near. All of it where cutting does not pay.
 int64_t piece_length(const Tensor& a, const Dims& shape, int64_t k) {
@@ -60,8 +58,8 @@ int64_t piece_length(const Tensor& a, const Dims& shape, int64_t k) {
   if (pieces == 0)
     pieces = graph::product_pieces(a.engine().device(), unpacked(a.dtype()), shape, k);
   if (pieces < 2 || shape.size() == kMaxRank) return k;
-  int64_t least = ((k + pieces - 1) / pieces + kStep - 1) / kStep * kStep;
-  if (k % kStep == 0) return least;
+  int64_t least = graph::length_of_pieces(k, pieces);
+  if (k % graph::kPieceStep == 0) return least;
   for (int64_t length = least; length < 2 * least; length += 4)
     if (k % length == 0) return length;
   return least;
@@ -96,7 +94,7 @@ Tensor in_pieces(const Tensor& t, int axis, int64_t pieces, int64_t length) {
 // which takes the epilogue. The kernel knows how long the last one is; where that is no whole
 // number of its steps, it is a product of its own.
 Tensor split_product(const Tensor& a, const Tensor& b, const Dims& shape, int64_t length) {
-  int64_t k = a.shape().back(), rest = k % kStep == 0 ? 0 : k % length;
+  int64_t k = a.shape().back(), rest = k % graph::kPieceStep == 0 ? 0 : k % length;
   int64_t pieces = rest ? k / length : (k + length - 1) / length;
   int64_t last = k - rest - (pieces - 1) * length;
   Dims partial = shape;
