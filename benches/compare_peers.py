@@ -4,7 +4,8 @@ python benches/compare_peers.py [--quick | --smoke] [--rows A,B] [--peers A,B] [
 
 NumPy always; PyTorch, ferrotensor and tinygrad where they are installed (torch.compile when named).
 A sample is the wall time of a batch of iterations and the wait for the last, divided by their
-number; the libraries take samples in turns, and medians count. Results are checked against NumPy
+number, after one iteration that does not count; the libraries take samples in turns, and medians
+count. Results are checked against NumPy
 in float64. "x NAME" is wgtensor's speed over that library's: above 1, wgtensor is faster. "of
 limit" is the share of what the machine's measured bandwidth or float32 rate allows at best.
 """
@@ -86,6 +87,7 @@ def measure(
         for job in good:
             if i >= 3 and sum(job.seconds) * job.inner * job.operations > budget:
                 continue
+            timed(job, 1)  # drivers take up to 1 ms to change from one library to another
             seconds, result = timed(job, job.inner)
             job.seconds.append(seconds / job.inner / job.operations)
             del result

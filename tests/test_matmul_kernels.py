@@ -88,7 +88,7 @@ def test_last_tiles_in_pieces(dtype: str, turned: bool, rng: np.random.Generator
     """What would be a round of few workgroups is cut along k, whatever follows the product."""
     with setting(kernels="matmul:32x32x32_4x4_s4"):
         device = wt.Device()
-    m, n, k = 790, 761, 1032
+    m, n, k = 790, 761, 2072
     a, b = rng.integers(-1, 2, (m, k)).astype(dtype), rng.integers(-1, 2, (k, n)).astype(dtype)
     bias, residual = (rng.integers(-3, 4, s).astype(dtype) for s in ((n,), (m, 1)))
     x = wt.asarray(a.T.copy() if turned else a, device=device)

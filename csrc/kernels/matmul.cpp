@@ -22,10 +22,7 @@ struct Index {
   }
 };
 
-/// How one operand is read. x is its kept index: rows of A, columns of B.
-struct Reading {
-  bool along_k, vec4;
-};
+/// x is the operand's kept index: rows of A, columns of B.
 Reading reading(const Index& x, const Index& k, bool aligned) {
   const bool plain = !x.walk && !k.walk;
   const bool along_k =
@@ -34,13 +31,6 @@ Reading reading(const Index& x, const Index& k, bool aligned) {
   const Index &unit = along_k ? k : x, &other = along_k ? x : k;
   return {along_k, aligned && unit.stride == 1 && unit.run() % 4 == 0 && unit.size % 4 == 0 &&
                        unit.fours() && other.stride % 4 == 0 && other.fours()};
-}
-
-Reading reading_of_a(const MatmulProblem& p) {
-  return reading({p.m, p.a_rs, p.a_rows}, {p.k, p.a_cs, p.a_k}, p.a_aligned);
-}
-Reading reading_of_b(const MatmulProblem& p) {
-  return reading({p.n, p.b_cs, p.b_columns}, {p.k, p.b_rs, p.b_k}, p.b_aligned);
 }
 
 /// Tiles go along x, matrices along z; what passes the limit folds into y.
@@ -64,6 +54,13 @@ void set_grid(MatmulLaunch& l, const rt::Limits& limits, int64_t tiles, int64_t 
 }
 
 }  // namespace
+
+Reading reading_of_a(const MatmulProblem& p) {
+  return reading({p.m, p.a_rs, p.a_rows}, {p.k, p.a_cs, p.a_k}, p.a_aligned);
+}
+Reading reading_of_b(const MatmulProblem& p) {
+  return reading({p.n, p.b_cs, p.b_columns}, {p.k, p.b_rs, p.b_k}, p.b_aligned);
+}
 
 MatmulLaunch plan_matmul(const MatmulTarget& target, const MatmulProblem& p, int force) {
   const rt::Limits& limits = target.limits;

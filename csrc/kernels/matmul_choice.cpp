@@ -4,25 +4,48 @@
 namespace wgt::kernels {
 namespace {
 
-/// What a GPU makes of a variant: `rate`, multiply-adds of a multiprocessor over those of the best
-/// variant, once `full` tiles share it; `alone` is a single tile's part of that rate. Fitted to an
-/// NVIDIA H100 (benches/EXPERIMENTS.md), where ratios matter more than numbers.
+/// Multiply-adds of a multiprocessor over those of the best variant, by what is transposed on its
+/// way into workgroup memory: A is where its rows lie along k, B where its columns do.
+struct Rates {
+  double none, a, b, both;
+  consteval Rates(double all) : Rates(all, all, all, all) {}
+  consteval Rates(double n, double of_a, double of_b, double of_both)
+      : none(n), a(of_a), b(of_b), both(of_both) {}
+  double of(const MatmulProblem& p) const {
+    const bool along_a = reading_of_a(p).along_k, along_b = reading_of_b(p).along_k;
+    return along_a ? (along_b ? both : a) : along_b ? b : none;
+  }
+};
+
+/// What a GPU makes of a variant: its rates once `full` tiles share a multiprocessor; `alone` is a
+/// single tile's part of them. Fitted to an NVIDIA H100 and H200 (benches/EXPERIMENTS.md), where
+/// ratios matter more than numbers.
 struct Candidate {
   int flat, looped;  // variants with a short epilogue, with a long one
-  double rate;
+  Rates rates;
   int full;
   double alone;
 
-  consteval Candidate(const char* flat_name, const char* looped_name, double r, int f, double a)
-      : flat(index_of(flat_name)), looped(index_of(looped_name)), rate(r), full(f), alone(a) {}
+  consteval Candidate(const char* flat_name, const char* looped_name, Rates r, int f, double a)
+      : flat(index_of(flat_name)), looped(index_of(looped_name)), rates(r), full(f), alone(a) {}
+
+  double rate(const MatmulProblem& p) const {
+    // Halves that are converted as they are read cost the largest tiles most.
+    const Variant& v = kVariants[flat];
+    return rates.of(p) * (p.by_function && v.bm * v.bn > 128 * 64 ? 0.9 : 1.0);
+  }
 };
-constexpr Candidate kGpuPlain[] = {{"128x128x16_8x16_b", "128x128x16_8x16_be", 1.00, 2, 0.53},
-                                   {"128x64x16_8x8", "128x64x16_8x8_e", 0.97, 3, 0.70},
-                                   {"64x64x16_8x8_s2", "64x64x16_8x8_s2e", 0.93, 3, 0.66},
-                                   {"64x64x16_8x4", "64x64x16_8x4_e", 0.84, 4, 0.78},
-                                   {"64x32x32_8x4_s4", "64x32x32_8x4_s4", 0.75, 2, 0.80},
-                                   {"32x32x32_4x4_s4", "32x32x32_4x4_s4", 0.55, 4, 0.60},
-                                   {"16x16x64_4x4_s8", "16x16x64_4x4_s8", 0.39, 4, 0.80}};
+constexpr Candidate kGpuPlain[] = {
+    {"128x96x16_8x12", "128x96x16_8x12_e", {0.96, 1.00, 0.955, 0.99}, 2, 0.62},
+    {"96x128x16_12x8", "96x128x16_12x8_e", {0.98, 0.975, 1.015, 0.995}, 2, 0.62},
+    {"128x128x16_8x16_b", "128x128x16_8x16_be", {0.955, 0.97, 0.97, 0.935}, 2, 0.53},
+    {"64x128x16_8x8", "64x128x16_8x8_e", {1.01, 0.985, 0.985, 0.985}, 3, 0.58},
+    {"128x64x16_8x8", "128x64x16_8x8_e", {1.005, 0.97, 1.00, 0.955}, 3, 0.60},
+    {"64x64x16_8x8_s2", "64x64x16_8x8_s2e", 0.93, 3, 0.66},
+    {"64x64x16_8x4", "64x64x16_8x4_e", 0.84, 4, 0.78},
+    {"64x32x32_8x4_s4", "64x32x32_8x4_s4", 0.75, 2, 0.80},
+    {"32x32x32_4x4_s4", "32x32x32_4x4_s4", 0.55, 4, 0.60},
+    {"16x16x64_4x4_s8", "16x16x64_4x4_s8", 0.39, 4, 0.80}};
 // Results of 64 bits take twice the registers and memory: the last one fits every adapter.
 constexpr Candidate kGpuWide[] = {{"64x64x16_8x8_e", "64x64x16_8x8_e", 1.00, 2, 0.5},
                                   {"32x32x32_4x4_s4", "32x32x32_4x4_s4", 0.55, 4, 0.20},
@@ -34,20 +57,21 @@ constexpr Candidate kGpuHalf[] = {{"half_64x128x32_8x8", "half_64x128x32_8x8_e",
                                   {"half_64x64x32_8x8", "half_64x64x32_8x8_e", 0.95, 4, 0.60},
                                   {"half_32x32x32_4x4", "half_32x32x32_4x4", 0.50, 8, 0.20}};
 
+/// Tiles of full rounds that take as long as `left` ones that share a multiprocessor.
+double of_full_rounds(const Candidate& c, int64_t left) {
+  if (left == 0) return 0;
+  const double part = static_cast<double>(left - 1) / std::max(c.full - 1, 1);
+  return static_cast<double>(left) / (c.alone + (1 - c.alone) * part);
+}
+
 /// Time on the busiest multiprocessor: rounds of `full` tiles, and what is left, slower for each.
 double cost(const Candidate& c, const Variant& v, int units, const MatmulProblem& p) {
   const int64_t busiest = div_up(tiles(v, p) * p.batch, units);
   // Writing a result takes as long as some steps, more by way of an array.
   const double steps = static_cast<double>(div_up(p.k, v.bk) * v.bk) + (v.has(kEmitLoop) ? 40 : 10);
   const int64_t left = busiest % c.full;
-  double work = static_cast<double>(busiest - left);
-  if (left > 0) {
-    const double part = static_cast<double>(left - 1) / std::max(c.full - 1, 1);
-    work += static_cast<double>(left) / (c.alone + (1 - c.alone) * part);
-  }
-  // Halves that are converted as they are read cost the largest tiles most.
-  const double rate = p.by_function && v.bm * v.bn >= 128 * 128 ? 0.9 * c.rate : c.rate;
-  return work * v.bm * v.bn * steps / rate;
+  const double work = static_cast<double>(busiest - left) + of_full_rounds(c, left);
+  return work * v.bm * v.bn * steps / c.rate(p);
 }
 
 struct Best {
@@ -73,13 +97,57 @@ const Candidate* candidate_of(const MatmulProblem& p, int variant) {
   return found;
 }
 
+// In a last round `idle` workgroups more would fit: two pieces, a long one that each tile begins
+// with and a short one, of which the idle ones take several. Where half of them or more are idle,
+// so many equal pieces as fit. With it what it saves, as costs are counted.
+std::pair<MatmulTail, double> tail_of(const MatmulTarget& target, const MatmulProblem& p,
+                                      int variant) {
+  constexpr double kSecondKernel = 1.1e6, kWorthwhile = 1.5;
+  constexpr int64_t kMostPieces = 8, kMostBytes = 64 << 20;
+  const Variant& v = kVariants[variant];
+  const Candidate* c = candidate_of(p, variant);
+  const int64_t all = tiles(v, p), together = c ? int64_t{target.units} * c->full : 0;
+  if (!c || p.half_sums || p.by_function || p.batch > 1 || p.last_k || p.a_k || p.b_k ||
+      is_wide(p.dtype) || all <= together || all > target.limits.max_groups)
+    return {};
+  MatmulTail t;
+  t.tiles = all % together;
+  if (t.tiles == 0) return {};
+  t.first = all - t.tiles;
+  auto up = [&](int64_t k) { return div_up(k, v.bk) * v.bk; };
+  if (2 * t.tiles <= together) {
+    t.length = up(div_up(p.k, std::min(together / t.tiles, kMostPieces)));
+  } else {
+    const int64_t idle = together - t.tiles, turns = div_up(t.tiles, idle);
+    t.length = up(p.k - p.k / (turns + 1));
+  }
+  t.pieces = div_up(p.k, t.length);
+  t.sums = v.tm * v.tn / 4;
+  t.lanes = v.bm / v.tm * (v.bn / v.tn);
+  const double tile = static_cast<double>(v.bm) * v.bn;
+  const int64_t busiest = div_up(t.tiles, int64_t{target.units});
+  const double saved = (of_full_rounds(*c, busiest) * static_cast<double>(p.k) -
+                        static_cast<double>(c->full * t.length)) *
+                       tile / c->rate(p);
+  const double moved = static_cast<double>(t.tiles * t.pieces) * tile * kMatmulMove / target.units;
+  const double price = kSecondKernel + moved;
+  if (saved < kWorthwhile * price || t.fours() * 16 > kMostBytes ||
+      t.tiles * t.pieces > target.limits.max_groups)
+    return {};
+  return {t, saved - price};
+}
+
+double time_of(const MatmulTarget& target, const MatmulProblem& p, const Candidate& c,
+               int variant) {
+  return cost(c, kVariants[variant], target.units, p) - tail_of(target, p, variant).second;
+}
+
 Best best_of(const MatmulTarget& target, const MatmulProblem& p) {
   Best best;
   each_candidate(p, [&](const Candidate& c) {
     const int variant = p.long_epilogue ? c.looped : c.flat;
-    const Variant& v = kVariants[variant];
-    if (!fits(target.limits, v, p.dtype)) return;
-    const double time = cost(c, v, target.units, p);
+    if (!fits(target.limits, kVariants[variant], p.dtype)) return;
+    const double time = time_of(target, p, c, variant);
     if (best.variant < 0 || time < best.cost) best = {variant, time};
   });
   return best;
@@ -95,7 +163,7 @@ std::vector<int> order_of_gpu(const MatmulTarget& target, const MatmulProblem& p
   each_candidate(p, [&](const Candidate& c) {
     const int variant = p.long_epilogue ? c.looped : c.flat;
     if (fits(target.limits, kVariants[variant], p.dtype))
-      timed.emplace_back(cost(c, kVariants[variant], target.units, p), variant);
+      timed.emplace_back(time_of(target, p, c, variant), variant);
   });
   std::stable_sort(timed.begin(), timed.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -145,54 +213,12 @@ std::vector<int> matmul_candidates(const MatmulTarget& target, const MatmulProbl
   return out;
 }
 
-namespace {
-
-// In a last round `idle` workgroups more would fit: two pieces, a long one that each tile begins
-// with and a short one, of which the idle ones take several. Where half of them or more are idle,
-// so many equal pieces as fit. With it what it saves, as costs are counted.
-std::pair<MatmulTail, double> tail_of(const MatmulTarget& target, const MatmulProblem& p,
-                                      int variant) {
-  constexpr double kSecondKernel = 1.1e6, kWorthwhile = 1.5;
-  constexpr int64_t kMostPieces = 8, kMostBytes = 64 << 20;
-  const Variant& v = kVariants[variant];
-  const Candidate* c = candidate_of(p, variant);
-  const int64_t all = tiles(v, p), together = c ? int64_t{target.units} * c->full : 0;
-  if (!c || p.half_sums || p.by_function || p.batch > 1 || p.last_k || p.a_k || p.b_k ||
-      is_wide(p.dtype) || all <= together || all > target.limits.max_groups)
-    return {};
-  MatmulTail t;
-  t.tiles = all % together;
-  if (t.tiles == 0) return {};
-  t.first = all - t.tiles;
-  auto up = [&](int64_t k) { return div_up(k, v.bk) * v.bk; };
-  if (2 * t.tiles <= together) {
-    t.length = up(div_up(p.k, std::min(together / t.tiles, kMostPieces)));
-  } else {
-    const int64_t idle = together - t.tiles, turns = div_up(t.tiles, idle);
-    t.length = up(p.k - p.k / (turns + 1));
-  }
-  t.pieces = div_up(p.k, t.length);
-  t.sums = v.tm * v.tn / 4;
-  t.lanes = v.bm / v.tm * (v.bn / v.tn);
-  const double tile = static_cast<double>(v.bm) * v.bn;
-  const double saved = static_cast<double>(p.k - t.length) * tile * c->full / c->rate;
-  const double moved = static_cast<double>(t.tiles * t.pieces) * tile * kMatmulMove / target.units;
-  const double price = kSecondKernel + moved;
-  if (saved < kWorthwhile * price || t.fours() * 16 > kMostBytes ||
-      t.tiles * t.pieces > target.limits.max_groups)
-    return {};
-  return {t, saved - price};
-}
-
-}  // namespace
-
 MatmulTail matmul_tail(const MatmulTarget& target, const MatmulProblem& p, int variant) {
   return tail_of(target, p, variant).first;
 }
 
 double matmul_cost(const MatmulTarget& target, const MatmulProblem& problem) {
-  const Best best = best_of(target, problem);
-  return best.cost - (best.variant < 0 ? 0 : tail_of(target, problem, best.variant).second);
+  return best_of(target, problem).cost;
 }
 
 }  // namespace wgt::kernels

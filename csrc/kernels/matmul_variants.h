@@ -47,10 +47,15 @@ inline constexpr Variant kVariants[] = {
     {"128x128x16_8x16_be", 128, 128, 16, 8, 16, 1, 8, 4, 16, kBranch | kEmitLoop},
     {"128x128x16_16x8", 128, 128, 16, 16, 8, 1, 8, 4, 16, kGpu},
     {"128x128x8_8x16", 128, 128, 8, 8, 16, 1, 8, 4, 8, kGpu},
-    {"128x96x16_8x12", 128, 96, 16, 8, 12, 1, 8, 4, 16, kGpu},
+    {"128x96x16_8x12", 128, 96, 16, 8, 12, 1, 4, 8, 16, kGpu},
+    {"128x96x16_8x12_e", 128, 96, 16, 8, 12, 1, 4, 8, 16, kGpu | kEmitLoop},
+    {"96x128x16_12x8", 96, 128, 16, 12, 8, 1, 8, 4, 16, kGpu},
+    {"96x128x16_12x8_e", 96, 128, 16, 12, 8, 1, 8, 4, 16, kGpu | kEmitLoop},
     {"256x128x16_8x16", 256, 128, 16, 8, 16, 1, 8, 4, 16, kGpu},
-    {"128x64x16_8x8", 128, 64, 16, 8, 8, 1, 8, 4, 16, kGpu},
-    {"128x64x16_8x8_e", 128, 64, 16, 8, 8, 1, 8, 4, 16, kGpu | kEmitLoop},
+    {"64x128x16_8x8", 64, 128, 16, 8, 8, 1, 4, 8, 16, kGpu},
+    {"64x128x16_8x8_e", 64, 128, 16, 8, 8, 1, 4, 8, 16, kGpu | kEmitLoop},
+    {"128x64x16_8x8", 128, 64, 16, 8, 8, 1, 4, 8, 16, kGpu},
+    {"128x64x16_8x8_e", 128, 64, 16, 8, 8, 1, 4, 8, 16, kGpu | kEmitLoop},
     {"128x64x8_8x8", 128, 64, 8, 8, 8, 1, 8, 4, 8, kGpu},
     {"64x64x16_8x8", 64, 64, 16, 8, 8, 1, 8, 4, 16, kGpu},
     {"64x64x16_8x8_e", 64, 64, 16, 8, 8, 1, 8, 4, 16, kGpu | kEmitLoop},
@@ -101,6 +106,13 @@ inline bool fits(const rt::Limits& limits, const Variant& v, DType t) {
   return v.threads() <= limits.max_invocations && v.threads() <= limits.max_workgroup_x &&
          v.workgroup_bytes(t) <= limits.max_workgroup_memory;
 }
+
+/// How one operand is read: along k or along its rows or columns, by vec4s or single elements.
+struct Reading {
+  bool along_k, vec4;
+};
+Reading reading_of_a(const MatmulProblem& p);
+Reading reading_of_b(const MatmulProblem& p);
 
 /// The variant by the estimate; -1 where none fits.
 int choose_variant(const MatmulTarget& target, const MatmulProblem& problem);

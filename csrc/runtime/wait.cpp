@@ -11,6 +11,9 @@ namespace wgt::rt {
 
 namespace {
 constexpr std::chrono::microseconds kShortest{20}, kLongest{1000};
+// Of the time waited for so far: what a sleep may make a wait longer. The processors of a software
+// driver are better left alone.
+constexpr int kShare = 1024, kShareOfSoftware = 16;
 // A sleep costs at least some 70 µs, and most waits are short; but a software driver computes on
 // the processors that a waiting thread would keep busy.
 constexpr std::chrono::microseconds kYielding{2000}, kYieldingToSoftware{100};
@@ -69,7 +72,8 @@ void Waiter::pause() {
     return;
   }
   auto waited = std::chrono::duration_cast<std::chrono::microseconds>(now - start_);
-  std::this_thread::sleep_for(std::clamp(waited / 16, kShortest, kLongest));
+  std::this_thread::sleep_for(
+      std::clamp(waited / (software ? kShareOfSoftware : kShare), kShortest, kLongest));
 }
 
 }  // namespace wgt::rt
