@@ -40,10 +40,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let tiles_m = (p.m + {{BM - 1}}u) / {{BM}}u;
   let tiles_n = (p.n + {{BN - 1}}u) / {{BN}}u;
 //% if CUT
+//% if MEET
+  // A whole tile, or a piece of k of one of the last ones.
+  let is_whole = group.x < {{FIRST}};
+  let cut = select(group.x - {{FIRST}}, 0u, is_whole);
+  let at_tile = cut % {{REST}};
+  let piece = cut / {{REST}};
+  let tile = select({{FIRST}} + at_tile, group.x, is_whole);
+//% else
   // A piece of k of one of the last tiles.
   let at_tile = group.x % {{REST}};
   let piece = group.x / {{REST}};
   let tile = {{FIRST}} + at_tile;
+//% end
   let batch = 0u;
 //% elif FOLD == 1
   let tile = group.x + group.y * groups.x;
@@ -62,7 +71,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let begin = piece * {{LENGTH}};
   let off_0 = offsets.x + begin * p.a_cs;
   let off_1 = offsets.y + begin * p.b_rs;
+//% if MEET
+  let depth = select(min(p.k - begin, {{LENGTH}}), p.k, is_whole);
+//% else
   let depth = min(p.k - begin, {{LENGTH}});
+//% end
 //% else
   let off_0 = offsets.x;
   let off_1 = offsets.y;
@@ -159,7 +172,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 //% end
   }
   workgroupBarrier();
+//% if MEET == 0
   if (slice > 0u) { return; }
+//% end
 //% for s in 0..SPLIT - 1
 //% for r in 0..TM
 //% for j in 0..TN / 4
@@ -168,7 +183,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 //% end
 //% end
 //% end
-//% if CUT
+//% if MEET
+//% include matmul_meet.wgsl
+//% if SPLIT > 1
+  if (slice > 0u) { return; }
+//% end
+//% end
+//% if CUT && !MEET
   let to = (piece * {{REST}} + at_tile) * {{SUMS * LANES}}u + lane;
 //% for r in 0..TM
 //% for j in 0..TN / 4

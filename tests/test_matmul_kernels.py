@@ -82,6 +82,10 @@ def test_sums_of_halves_err_by_steps(k: int, rng: np.random.Generator) -> None:
     assert (np.abs(result - x @ y) / most).mean() < 2.0**-11
 
 
+def meets(device: wt.Device) -> bool:
+    return device.backend == "vulkan"
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 @pytest.mark.parametrize("turned", [False, True])
 def test_last_tiles_in_pieces(dtype: str, turned: bool, rng: np.random.Generator) -> None:
@@ -95,12 +99,10 @@ def test_last_tiles_in_pieces(dtype: str, turned: bool, rng: np.random.Generator
     x = x.T if turned else x
     y, z, w = (wt.asarray(v, device=device).eval() for v in (b, bias, residual))
     whole = a.astype(np.float64) @ b.astype(np.float64)
-    assert [line.split("(")[0].strip() for line in wt.explain(x @ y).splitlines()[1:4]] == [
-        "matmul pieces",
-        "matmul",
-        "matmul sums",
-    ]
-    for pieces, kernels in ((0, 3), (1, 1)):
+    # Workgroups meet where their barriers hold for the whole device.
+    cut = ["matmul in pieces"] if meets(device) else ["matmul pieces", "matmul", "matmul sums"]
+    assert [line.split("(")[0].strip() for line in wt.explain(x @ y).splitlines()[1:]] == cut
+    for pieces, kernels in ((0, len(cut)), (1, 1)):
         with setting(matmul_pieces=pieces):
             for epilogue in (False, True):
                 before = device.stats()["dispatches"]
@@ -108,6 +110,32 @@ def test_last_tiles_in_pieces(dtype: str, turned: bool, rng: np.random.Generator
                 assert device.stats()["dispatches"] - before == kernels
                 e = np.maximum(whole * 2 + bias, 0) - residual if epilogue else whole
                 np.testing.assert_array_equal(result.numpy(), e.astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("m", "k", "n"), [(64, 4096, 130), (33, 9001, 65), (3, 10000, 5)])
+def test_workgroups_meet(
+    m: int, k: int, n: int, turned: bool, dtype: str, rng: np.random.Generator
+) -> None:
+    """Few tiles are cut along k; who comes last adds up, however often and in whatever buffer."""
+    with setting(kernels="gpu"):
+        device = wt.Device()
+    if not meets(device):
+        pytest.skip("two kernels: test_matmul.py")
+    a, b = rng.integers(-1, 2, (m, k)).astype(dtype), rng.integers(-1, 2, (k, n)).astype(dtype)
+    x = wt.asarray(a.T.copy() if turned else a, device=device)
+    x = x.T if turned else x
+    y = wt.asarray(b, device=device)
+    assert "1 kernel\n  matmul in pieces" in wt.explain(x @ y)
+    whole = a.astype(np.float64) @ b.astype(np.float64)
+    for _ in range(3):
+        results = [wt.maximum(x @ y + i, 0) for i in range(8)]
+        wt.eval(*results)
+        for i, result in enumerate(results):
+            np.testing.assert_array_equal(result.numpy(), np.maximum(whole + i, 0).astype(dtype))
+    device.empty_cache()  # fresh buffers
+    np.testing.assert_array_equal((x @ y).numpy(), whole.astype(dtype))
 
 
 def test_stacks_of_small_matrices(rng: np.random.Generator) -> None:

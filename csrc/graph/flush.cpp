@@ -173,7 +173,9 @@ std::shared_ptr<Error> Engine::execute(FlushGraph& g, const Plan& plan) {
 void Engine::run_step(FlushGraph& g, const Step& step) {
   rt::Device& device = this->device();
   for (const StepOutput& o : step.outputs) {
-    if (o.in_place < 0) values_[static_cast<size_t>(o.value)] = device.allocate(o.bytes);
+    if (o.in_place < 0)
+      values_[static_cast<size_t>(o.value)] =
+          o.workspace ? device.workspace(o.bytes) : device.allocate(o.bytes);
   }
   for (const StepOutput& o : step.outputs)
     if (o.in_place >= 0)

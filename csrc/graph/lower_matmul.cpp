@@ -73,8 +73,8 @@ int measured_variant(LowerContext& c, int gi, const kernels::MatmulProblem& p) {
 
 /// Which of a product's kernels: of whole tiles, of the last tiles' pieces, or of their sums.
 struct Stage {
-  enum Kind { tiles, pieces, sums } kind = tiles;
-  int variant = -1;  // of all of them
+  enum Kind { tiles, pieces, sums, meeting } kind = tiles;  // meeting: all of it in one
+  int variant = -1;                                         // of all of them
   kernels::MatmulTail tail;
   int scratch = -1;
 };
@@ -120,11 +120,15 @@ kernels::MatmulCut bind_cut(KernelCode& k, const Stage& stage, DType results) {
     return k.params.add(name, static_cast<uint32_t>(value));
   };
   const kernels::MatmulTail& t = stage.tail;
-  k.scratch_types.push_back({stage.scratch, results});
-  k.want_vec4(stage.scratch, true);
-  k.bind(stage.scratch, stage.kind == Stage::pieces ? rt::Access::read_write : rt::Access::read);
-  return {number("first", t.first), number("rest", t.tiles), number("length", t.length),
-          number("pieces", t.pieces), k.binding_name(stage.scratch)};
+  const bool meet = stage.kind == Stage::meeting;
+  k.scratch_types.push_back({stage.scratch, meet ? DType::uint32 : results});
+  k.want_vec4(stage.scratch, !meet);
+  const int binding =
+      k.bind(stage.scratch, stage.kind == Stage::sums ? rt::Access::read : rt::Access::read_write);
+  if (meet) k.set_atomic(binding);
+  return {number("first", t.first),   number("rest", t.tiles),       number("length", t.length),
+          number("pieces", t.pieces), k.binding_name(stage.scratch), meet,
+          rt::kWorkspaceZeros};
 }
 
 // One kernel, or those of whole tiles and of a tail; with large buffers for a part of the result.
@@ -156,10 +160,18 @@ class ProductLowering {
     const kernels::MatmulTarget target = matmul_target(c_.device);
     const int forced = forced_variant(c_.device, n_.inputs[0]->dtype);
     Stage out;
-    out.variant = forced >= 0 ? forced : measured_variant(c_, gi_, problem_);
-    out.variant = kernels::plan_matmul(target, problem_, out.variant).variant;
-    if (!k_.windowed && (n_.bits & kMayCut))
+    const bool may_cut = !k_.windowed && (n_.bits & kMayCut);
+    const int64_t pieces = may_cut ? pieces_of_all() : 1;
+    kernels::MatmulProblem p = problem_;
+    p.batch *= pieces;
+    p.k = length_of_pieces(p.k, pieces);
+    out.variant = forced >= 0 ? forced : measured_variant(c_, gi_, p);
+    out.variant = kernels::plan_matmul(target, p, out.variant).variant;
+    if (pieces > 1)
+      out.tail = kernels::matmul_all_cut(problem_, out.variant, pieces);
+    else if (may_cut)
       out.tail = kernels::matmul_tail(target, problem_, out.variant);
+    if (out.tail.meet && out.tail.tiles > rt::kWorkspaceZeros) out.tail = {};
     return out;
   }
 
@@ -186,6 +198,14 @@ class ProductLowering {
     return c_.g.nodes[static_cast<size_t>(id_)].operands[i];
   }
 
+  // Where no node was cut for it.
+  int64_t pieces_of_all() const {
+    if (problem_.batch > 1 || problem_.a_k || problem_.b_k || problem_.last_k ||
+        !meets_in_product(c_.device, n_.inputs[0]->dtype, {problem_.m, problem_.n}))
+      return 1;
+    return product_pieces(c_.device, n_.dtype, {problem_.m, problem_.n}, problem_.k);
+  }
+
   // What is multiplied, of the part.
   void look() {
     out_.restrict_to(part_);
@@ -207,11 +227,21 @@ class ProductLowering {
     step.x = launch.gx;
     step.y = launch.gy;
     step.z = launch.gz;
-    if (stage.kind == Stage::tiles) {
+    if (stage.kind == Stage::tiles || stage.kind == Stage::meeting) {
       if (first)
         for (int o : k_.group.outputs) step.outputs.push_back(step_output(c_.g, o));
       if (t.tiles) step.x = static_cast<uint32_t>(t.first);
-      k_.finish(step, "matmul", kernels::matmul_source(launch, declarations));
+      if (stage.kind == Stage::meeting) {
+        step.x += static_cast<uint32_t>(t.tiles * t.pieces);
+        step.outputs.push_back({stage.scratch,
+                                static_cast<uint64_t>(t.fours() * 16) + 4 * rt::kWorkspaceZeros, -1,
+                                true});
+        step.dies = {stage.scratch};
+      }
+      k_.finish(step, stage.kind == Stage::meeting ? "matmul in pieces" : "matmul",
+                stage.kind == Stage::meeting
+                    ? kernels::matmul_pieces_source(launch, declarations, cut)
+                    : kernels::matmul_source(launch, declarations));
     } else if (stage.kind == Stage::pieces) {
       step.x = static_cast<uint32_t>(t.tiles * t.pieces);
       step.outputs = {{stage.scratch, static_cast<uint64_t>(t.fours() * 16), -1}};
@@ -266,6 +296,10 @@ void lower_matmul(LowerContext& c, int gi) {
   // Whole tiles fill up behind the pieces: nothing that they touch was in use, so that no barrier
   // comes between, while the array of the pieces may have been the last product's.
   stage.scratch = c.scratch();
+  if (stage.tail.meet) {
+    stage.kind = Stage::meeting;
+    return run({}, true, stage);
+  }
   for (Stage::Kind kind : {Stage::pieces, Stage::tiles, Stage::sums}) {
     stage.kind = kind;
     run({}, true, stage);

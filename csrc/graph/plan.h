@@ -79,7 +79,8 @@ struct StepWindow {
 struct StepOutput {
   int value;  // node, or scratch (numbered after the leaves)
   uint64_t bytes;
-  int in_place = -1;  // value whose buffer this output takes over
+  int in_place = -1;       // value whose buffer this output takes over
+  bool workspace = false;  // see Device::workspace()
 };
 
 constexpr int kMaxBuffers = 32;  // that one kernel binds; adapters may allow many more

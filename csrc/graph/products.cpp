@@ -5,7 +5,8 @@
 namespace wgt::graph {
 
 kernels::MatmulTarget matmul_target(const rt::Device& device) {
-  return {device.limits(), device.software_kernels(), device.compute_units()};
+  return {device.limits(), device.software_kernels(), device.compute_units(),
+          device.workgroups_meet()};
 }
 
 // Few tiles leave most of a large GPU idle: the axis is cut where that makes up for the second
@@ -32,6 +33,11 @@ int64_t product_pieces(const rt::Device& device, DType dtype, const Dims& shape,
     best = pieces;
   }
   return best;
+}
+
+bool meets_in_product(const rt::Device& device, DType dtype, const Dims& shape) {
+  return device.workgroups_meet() && !device.software_kernels() && !is_packed(dtype) &&
+         !is_wide(dtype) && numel(shape) == shape[shape.size() - 2] * shape.back();
 }
 
 std::vector<std::string> matmul_kernels(const rt::Device& device) {

@@ -201,7 +201,9 @@ void Workbench::prepare(const Plan& plan) {
   std::map<int, int> over;
   for (const Step& s : plan.steps)
     for (const StepOutput& o : s.outputs) {
-      if (o.in_place < 0)
+      if (o.workspace)
+        buffers_[o.value] = device_.workspace(o.bytes);
+      else if (o.in_place < 0)
         made[o.value] = o.bytes;
       else
         over[o.value] = o.in_place;

@@ -129,6 +129,7 @@ std::string matmul_source(const MatmulLaunch& launch, const std::string& declara
   Vars vars = launch.vars;
   vars.set("DECLARATIONS", declarations);
   vars.set("CUT", int64_t{0});
+  vars.set("MEET", int64_t{0});
   return expand("matmul.wgsl", vars);
 }
 
@@ -137,6 +138,8 @@ Vars cut_vars(const MatmulLaunch& launch, const std::string& declarations, const
   Vars vars = launch.vars;
   vars.set("DECLARATIONS", declarations);
   vars.set("CUT", int64_t{1});
+  vars.set("MEET", int64_t{cut.meet});
+  vars.set("ZEROS", cut.zeros);
   vars.set("FIRST", cut.first);
   vars.set("REST", cut.rest);
   vars.set("LENGTH", cut.length);

@@ -67,6 +67,7 @@ struct MatmulTail {
   int64_t pieces = 1, length = 0;
   int64_t sums = 0;  // fours of results of a thread
   int64_t lanes = 0;
+  bool meet = false;  // one kernel for tiles, pieces and sums
   int64_t fours() const { return pieces * tiles * sums * lanes; }
 };
 
@@ -74,7 +75,8 @@ struct MatmulTail {
 struct MatmulTarget {
   const rt::Limits& limits;
   bool software = false;
-  int units = 132;  // multiprocessors
+  int units = 132;    // multiprocessors
+  bool meet = false;  // Device::workgroups_meet()
 };
 
 /// `force` names a variant, for benchmarks and tests; raises where the limits do not allow it.
@@ -91,6 +93,8 @@ double matmul_cost(const MatmulTarget& target, const MatmulProblem& problem);
 std::vector<int> matmul_candidates(const MatmulTarget& target, const MatmulProblem& problem);
 /// What their order depends on, in a short text: dtype, sizes, how operands are read, epilogue.
 std::string matmul_class(const MatmulProblem& problem, int (*size_step)(int64_t size, int most));
+/// All tiles in pieces along k, summed by workgroups that meet.
+MatmulTail matmul_all_cut(const MatmulProblem& problem, int variant, int64_t pieces);
 /// The tail of what plan_matmul() gave.
 MatmulTail matmul_tail(const MatmulTarget& target, const MatmulProblem& problem, int variant);
 
@@ -98,8 +102,11 @@ MatmulTail matmul_tail(const MatmulTarget& target, const MatmulProblem& problem,
 /// the number of its pieces, and the array of their results.
 struct MatmulCut {
   std::string first, rest, length, count, pieces;
+  bool meet = false;  // `pieces` are atomic words, the first `zeros` of which count arrivals
+  int64_t zeros = 0;
 };
 std::string matmul_source(const MatmulLaunch& launch, const std::string& declarations);
+/// With `meet` of whole tiles, too, and the sums: all in one.
 std::string matmul_pieces_source(const MatmulLaunch& launch, const std::string& declarations,
                                  const MatmulCut& cut);
 std::string matmul_sum_source(const MatmulLaunch& launch, const std::string& declarations,

@@ -102,7 +102,7 @@ const Candidate* candidate_of(const MatmulProblem& p, int variant) {
 // so many equal pieces as fit. With it what it saves, as costs are counted.
 std::pair<MatmulTail, double> tail_of(const MatmulTarget& target, const MatmulProblem& p,
                                       int variant) {
-  constexpr double kSecondKernel = 1.1e6, kWorthwhile = 1.5;
+  constexpr double kTwoKernels = 1.1e6, kMeeting = 0.3e6, kWorthwhile = 1.5;
   constexpr int64_t kMostPieces = 8, kMostBytes = 64 << 20;
   const Variant& v = kVariants[variant];
   const Candidate* c = candidate_of(p, variant);
@@ -111,6 +111,10 @@ std::pair<MatmulTail, double> tail_of(const MatmulTarget& target, const MatmulPr
       is_wide(p.dtype) || all <= together || all > target.limits.max_groups)
     return {};
   MatmulTail t;
+  t.meet = target.meet;
+  // With more results to a thread, code behind the loop costs the loop more than a tail saves; and
+  // kernels with barriers between them keep the next product from filling the last round.
+  if (t.meet && v.tm * v.tn > 64) return {};
   t.tiles = all % together;
   if (t.tiles == 0) return {};
   t.first = all - t.tiles;
@@ -130,9 +134,9 @@ std::pair<MatmulTail, double> tail_of(const MatmulTarget& target, const MatmulPr
                         static_cast<double>(c->full * t.length)) *
                        tile / c->rate(p);
   const double moved = static_cast<double>(t.tiles * t.pieces) * tile * kMatmulMove / target.units;
-  const double price = kSecondKernel + moved;
+  const double price = moved + (t.meet ? kMeeting : kTwoKernels);
   if (saved < kWorthwhile * price || t.fours() * 16 > kMostBytes ||
-      t.tiles * t.pieces > target.limits.max_groups)
+      t.first + t.tiles * t.pieces > target.limits.max_groups)
     return {};
   return {t, saved - price};
 }
@@ -215,6 +219,18 @@ std::vector<int> matmul_candidates(const MatmulTarget& target, const MatmulProbl
 
 MatmulTail matmul_tail(const MatmulTarget& target, const MatmulProblem& p, int variant) {
   return tail_of(target, p, variant).first;
+}
+
+MatmulTail matmul_all_cut(const MatmulProblem& p, int variant, int64_t pieces) {
+  const Variant& v = kVariants[variant];
+  MatmulTail t;
+  t.meet = true;
+  t.tiles = tiles(v, p);
+  t.length = div_up(div_up(p.k, pieces), v.bk) * v.bk;
+  t.pieces = div_up(p.k, t.length);
+  t.sums = v.tm * v.tn / 4;
+  t.lanes = v.bm / v.tm * (v.bn / v.tn);
+  return t;
 }
 
 double matmul_cost(const MatmulTarget& target, const MatmulProblem& problem) {

@@ -19,6 +19,15 @@ BufferRef Device::allocate(uint64_t bytes) {
   return ref;
 }
 
+BufferRef Device::workspace(uint64_t bytes) {
+  impl_->core.check();
+  impl_->collect();
+  if (BufferRef ref = impl_->workspaces.take(size_class(bytes))) return ref;
+  Block* block = impl_->allocate(bytes, true);
+  impl_->pool.used(block);
+  return impl_->workspaces.add(BufferRef(block));
+}
+
 uint64_t Device::size_class(uint64_t bytes) const {
   return rt::size_class(bytes, impl_->core.limits.max_buffer);
 }
@@ -54,6 +63,7 @@ void Device::Impl::refuse(uint64_t bytes, const std::string& why) {
 // All that is ours and free goes back to the driver. What runs still needs its part.
 void Device::Impl::give_all_back() {
   if (reclaim) reclaim();
+  workspaces.clear();
   take_dead();
   Interrupts asked;
   wait_until(core, [&] { return stream.idle() || asked(); });
@@ -64,15 +74,17 @@ void Device::Impl::give_all_back() {
   core.call("wgpuDevicePoll", [&] { native::poll(core.device); });
 }
 
-Block* Device::Impl::allocate(uint64_t bytes) {
+Block* Device::Impl::allocate(uint64_t bytes, bool fresh) {
   if (bytes > core.limits.max_buffer)
     refuse(bytes, "its largest buffer has " + std::to_string(core.limits.max_buffer) + " bytes");
   uint64_t size = rt::size_class(bytes, core.limits.max_buffer);
-  if (Block* block = pool.take(size)) return block;
+  auto reuse = [&] { return fresh ? nullptr : pool.take(size); };
+  if (Block* block = reuse()) return block;
   if (!pool.make_room(size)) {
     if (reclaim) reclaim();
+    workspaces.clear();
     take_dead();
-    if (Block* block = pool.take(size)) return block;
+    if (Block* block = reuse()) return block;
     if (!pool.make_room(size))
       refuse(bytes, "the limit of " + std::to_string(pool.limit()) + " bytes leaves " +
                         std::to_string(*pool.available()) +

@@ -68,6 +68,9 @@ bool Device::has_exact_units() const {
 bool Device::software_kernels() const {
   return wants_software_kernels(impl_->core.adapter, options());
 }
+bool Device::workgroups_meet() const {
+  return impl_->core.adapter.backend == "vulkan";
+}
 bool wants_software_kernels(const AdapterInfo& adapter, const DeviceOptions& options) {
   const std::string& kernels = options.kernels;
   return kernels == "software" || (!kernels.starts_with("gpu") && adapter.type == "cpu");
@@ -304,6 +307,7 @@ void Device::empty_cache() {
   impl_->core.check();
   impl_->collect();
   impl_->kernels.trim();
+  impl_->workspaces.clear();
   submit();
   auto poll = [this] {
     impl_->core.call("wgpuDevicePoll", [this] { native::poll(impl_->core.device); });

@@ -35,6 +35,7 @@ bool wants_software_kernels(const AdapterInfo& adapter, const DeviceOptions& opt
 
 enum class Access : uint8_t { read, read_write };
 
+constexpr uint32_t kWorkspaceZeros = 4096;
 constexpr uint32_t kMaxParamBytes = 4096;  // of one kernel
 
 /// What a compute kernel needs. WGSL binds storage buffer i as @group(0) @binding(i), the
@@ -92,12 +93,18 @@ class Device {
   /// and halves become floats unchanged: then a few of these give correctly rounded results.
   bool has_exact_units() const;
   bool software_kernels() const;  // wants_software_kernels
+  /// Whether a workgroup may read what others of its dispatch wrote by atomics before they counted
+  /// up, behind storageBarrier(): where that becomes a barrier of device scope, as in SPIR-V.
+  bool workgroups_meet() const;
   bool use_immediates(uint32_t param_bytes) const;
   Stats& stats();  // [lock]
   /// How errors call it; before others know of the device.
   void set_name(const std::string& name);
 
   /// Storage for `bytes` (at least; rounded to a size class) with unspecified contents. [lock]
+  /// A buffer for one kernel, at least so large, in which its workgroups meet: the first
+  /// kWorkspaceZeros words are 0, and must be when the kernel ends. [lock]
+  BufferRef workspace(uint64_t bytes);
   /// Raises OutOfMemoryError (after dropping the pool, waiting and one retry), DeviceLostError,
   /// and OutOfMemoryError at once above limits().max_buffer.
   BufferRef allocate(uint64_t bytes);

@@ -7,6 +7,7 @@
 #include "runtime/readback.h"
 #include "runtime/staging.h"
 #include "runtime/stream.h"
+#include "runtime/workspaces.h"
 
 namespace wgt::rt {
 
@@ -17,7 +18,8 @@ struct Device::Impl {
         kernels(core),
         uploads(core),
         reads(core),
-        stream(core, groups, kernels, uploads, reads) {}
+        stream(core, groups, kernels, uploads, reads),
+        workspaces(core) {}
 
   Core core;
   BindGroups groups;
@@ -26,11 +28,12 @@ struct Device::Impl {
   UploadRing uploads;
   Reads reads;
   Stream stream;
+  Workspaces workspaces;
   Graveyard<Buffer> graveyard;
   std::function<void()> reclaim;  // of the layer above
   BufferRef poison;               // debug mode: what fresh memory is filled from
 
-  Block* allocate(uint64_t bytes);
+  Block* allocate(uint64_t bytes, bool fresh = false);  // fresh: all zero
   [[noreturn]] void refuse(uint64_t bytes, const std::string& why);
   void give_all_back();
   void submit_later(Lock& lock);

@@ -55,6 +55,7 @@ Tensor long_product(const Tensor& a, const Tensor& b, int64_t longest) {
 /// such are near. All of it where cutting does not pay.
 int64_t piece_length(const Tensor& a, const Dims& shape, int64_t k) {
   int64_t pieces = settings().matmul_pieces;
+  if (pieces == 0 && graph::meets_in_product(a.engine().device(), a.dtype(), shape)) return k;
   if (pieces == 0)
     pieces = graph::product_pieces(a.engine().device(), unpacked(a.dtype()), shape, k);
   if (pieces < 2 || shape.size() == kMaxRank) return k;

@@ -277,6 +277,26 @@ TEST_CASE("matmul plan: the tile suits what is transposed on its way, and leaves
   CHECK(chosen(2048, false, false) == "128x128x16_8x16_b");  // 256 tiles: one round of 264
 }
 
+TEST_CASE("matmul plan: where workgroups meet, small blocks of results go without more kernels") {
+  const rt::Limits limits = large_limits();
+  const MatmulTarget meeting{limits, false, 132, true};
+  const MatmulProblem p = row_major(4096, 4096, 4096);
+  const int chosen = plan_matmul(meeting, p).variant;
+  CHECK(std::string(matmul_variant_name(chosen)) == "64x128x16_8x8");
+  const MatmulTail t = matmul_tail(meeting, p, chosen);
+  CHECK(t.meet);
+  CHECK(t.first == 5 * 396);
+  CHECK(t.tiles == 68);
+  CHECK(t.pieces == 5);
+  CHECK(matmul_tail(meeting, p, matmul_variant_named("128x96x16_8x12")).tiles == 0);
+  const MatmulTail all = matmul_all_cut(row_major(64, 4096, 4096), chosen, 6);
+  CHECK(all.meet);
+  CHECK(all.first == 0);
+  CHECK(all.tiles == 32);
+  CHECK(all.pieces == 6);
+  CHECK(all.length == 688);  // whole steps
+}
+
 TEST_CASE("matmul plan: a tail's kernels have no size in their sources, and its array is theirs") {
   const int big = matmul_variant_named("128x128x16_8x16_b");
   const MatmulCut cut{"p.first", "p.rest", "p.length", "p.pieces", "in2"};
