@@ -313,8 +313,9 @@ std::string Engine::explain(Node* target) {
     const Step& step = plan->steps[i];
     s += "  " + step.what + " ->";
     for (const StepOutput& o : step.outputs)
-      s += o.value < static_cast<int>(g.nodes.size()) ? " " + to_string(g.node_of(o.value)->shape)
-                                                      : " scratch";
+      if (!o.workspace)
+        s += o.value < static_cast<int>(g.nodes.size()) ? " " + to_string(g.node_of(o.value)->shape)
+                                                        : " scratch";
     if (step.outputs.empty()) s += " the same result";
     size_t first = i++;  // more parts of a step make nothing new
     auto is_part = [&](const Step& other) {
