@@ -172,8 +172,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 //% end
   }
   workgroupBarrier();
-//% if MEET == 0
+//% if MEET
+  if (slice == 0u) {  // the others stay for the barriers to come
+//% else
   if (slice > 0u) { return; }
+  {
 //% end
 //% for s in 0..SPLIT - 1
 //% for r in 0..TM
@@ -182,6 +185,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 //% end
 //% end
 //% end
+  }
 //% end
 //% if MEET
 //% include matmul_meet.wgsl

@@ -19,6 +19,7 @@
 //% end
     }
     storageBarrier();
+    workgroupBarrier();  // all have read the tile
     if (local == 0u) {
       let before = atomicAdd(&{{PIECES}}[at_tile], 1u);
       mm_tile[0] = vec4<{{T}}>({{T}}(before));
@@ -26,6 +27,9 @@
     if (u32(workgroupUniformLoad(&mm_tile[0]).x) + 1u < {{COUNT}}) { return; }
     storageBarrier();
     if (local == 0u) { atomicStore(&{{PIECES}}[at_tile], 0u); }
+//% if SPLIT > 1
+    if (slice > 0u) { return; }
+//% end
 //% for r in 0..TM
 //% for j in 0..TN / 4
     sum_{{r}}_{{j}} = vec4<{{T}}>();

@@ -134,8 +134,40 @@ def test_workgroups_meet(
         wt.eval(*results)
         for i, result in enumerate(results):
             np.testing.assert_array_equal(result.numpy(), np.maximum(whole + i, 0).astype(dtype))
-    device.empty_cache()  # fresh buffers
+    long = wt.maximum((x @ y * 2 + 1) * 3 - 4, -5) + 6  # its results are stored by a loop
+    assert "matmul in pieces" in wt.explain(long)
+    expected = np.maximum((whole * 2 + 1) * 3 - 4, -5) + 6
+    np.testing.assert_array_equal(long.numpy(), expected.astype(dtype))
+    device.empty_cache()  # other buffers
     np.testing.assert_array_equal((x @ y).numpy(), whole.astype(dtype))
+
+
+def test_workgroups_leave_no_memory_behind(rng: np.random.Generator) -> None:
+    with setting(kernels="gpu"):
+        device = wt.Device()
+    x, y = (wt.asarray(random_array(rng, s), device=device) for s in ((64, 4096), (4096, 130)))
+    (x @ y).eval()
+    del x, y
+    device.empty_cache()
+    memory = wt.memory_stats(device)
+    assert (memory["live"], memory["pooled"]) == (0, 0)
+
+
+def test_no_room_to_meet(rng: np.random.Generator) -> None:
+    """Eight buffers to a kernel, most taken by the epilogue; bindings less than the pieces."""
+    m, k, n = 65, 4096, 65
+    a, b = (rng.integers(-1, 2, s).astype("float32") for s in ((m, k), (k, n)))
+    rest = [rng.integers(-3, 4, (m, n)).astype("float32") for _ in range(5)]
+    for limits in ({"limits": "default"}, {"max_binding": 4 * m * k + 256}):
+        with setting(kernels="gpu", **limits):
+            device = wt.Device()
+        x, y, *z = (wt.asarray(v, device=device).eval() for v in (a, b, *rest))
+        result = x @ y
+        for v in z:
+            result = result + v
+        if "limits" in limits:  # all in one kernel, or in that and the sum of pieces
+            assert "map" not in wt.explain(result)
+        np.testing.assert_array_equal(result.numpy(), a @ b + sum(rest))
 
 
 def test_stacks_of_small_matrices(rng: np.random.Generator) -> None:

@@ -154,7 +154,10 @@ def test_the_last_piece_is_shorter(kernel: str, rng: np.random.Generator) -> Non
 def test_no_pieces_unless_asked_for_on_a_software_adapter(rng: np.random.Generator) -> None:
     x = wt.asarray(random_array(rng, (4, 4096)))
     software = wt.default_device().type == "cpu"
-    cut = "matmul in pieces" in wt.explain(x @ x.T) or dispatches(lambda: x @ x.T) == 2
-    assert cut == (not software)
+    if not software and wt.default_device().backend == "vulkan":  # workgroups meet
+        assert "matmul in pieces" in wt.explain(x @ x.T)
+    assert dispatches(lambda: x @ x.T) == (
+        1 if software or wt.default_device().backend == "vulkan" else 2
+    )
     with setting(matmul_pieces=1):
         assert dispatches(lambda: x @ x.T) == 1

@@ -159,19 +159,24 @@ class ProductLowering {
         raise(ErrorKind::unsupported, "[matmul] parts of rows of packed numbers");  // planned again
     const kernels::MatmulTarget target = matmul_target(c_.device);
     const int forced = forced_variant(c_.device, n_.inputs[0]->dtype);
-    Stage out;
-    const bool may_cut = !k_.windowed && (n_.bits & kMayCut);
-    const int64_t pieces = may_cut ? pieces_of_all() : 1;
-    kernels::MatmulProblem p = problem_;
-    p.batch *= pieces;
-    p.k = length_of_pieces(p.k, pieces);
-    out.variant = forced >= 0 ? forced : measured_variant(c_, gi_, p);
-    out.variant = kernels::plan_matmul(target, p, out.variant).variant;
-    if (pieces > 1)
+    auto variant_for = [&](const kernels::MatmulProblem& p) {
+      const int variant = forced >= 0 ? forced : measured_variant(c_, gi_, p);
+      return kernels::plan_matmul(target, p, variant).variant;
+    };
+    const bool may_cut = !k_.windowed && (n_.bits & kMayCut) && has_room_to_meet();
+    if (const int64_t pieces = may_cut ? pieces_of_all(target) : 1; pieces > 1) {
+      kernels::MatmulProblem p = problem_;
+      p.batch = pieces;
+      p.k = length_of_pieces(p.k, pieces);
+      Stage out;
+      out.variant = variant_for(p);
       out.tail = kernels::matmul_all_cut(problem_, out.variant, pieces);
-    else if (may_cut)
-      out.tail = kernels::matmul_tail(target, problem_, out.variant);
-    if (out.tail.meet && out.tail.tiles > rt::kWorkspaceZeros) out.tail = {};
+      if (can_meet(out.tail)) return out;
+    }
+    Stage out;
+    out.variant = variant_for(problem_);
+    if (may_cut) out.tail = kernels::matmul_tail(target, problem_, out.variant);
+    if (out.tail.meet && !can_meet(out.tail)) out.tail = {};
     return out;
   }
 
@@ -199,11 +204,27 @@ class ProductLowering {
   }
 
   // Where no node was cut for it.
-  int64_t pieces_of_all() const {
-    if (problem_.batch > 1 || problem_.a_k || problem_.b_k || problem_.last_k ||
-        !meets_in_product(c_.device, n_.inputs[0]->dtype, {problem_.m, problem_.n}))
-      return 1;
+  int64_t pieces_of_all(const kernels::MatmulTarget& target) const {
+    if (!target.meet || !kernels::matmul_may_cut(problem_)) return 1;
     return product_pieces(c_.device, n_.dtype, {problem_.m, problem_.n}, problem_.k);
+  }
+
+  // A kernel whose workgroups meet binds a workspace beside all that the group has, and each
+  // operand of the product perhaps twice.
+  bool has_room_to_meet() const {
+    const size_t most = std::min<size_t>(c_.device.limits().max_storage_buffers, kMaxBuffers);
+    return !c_.device.workgroups_meet() ||
+           k_.group.externals.size() + k_.group.outputs.size() + 3 <= most;
+  }
+
+  static uint64_t workspace_bytes(const kernels::MatmulTail& t) {
+    return static_cast<uint64_t>(t.fours() * 16) + 4 * rt::kWorkspaceZeros;
+  }
+
+  bool can_meet(const kernels::MatmulTail& t) const {
+    const rt::Limits& limits = c_.device.limits();
+    return t.tiles <= rt::kWorkspaceZeros && t.first + t.tiles * t.pieces <= limits.max_groups &&
+           workspace_bytes(t) <= limits.max_binding;
   }
 
   // What is multiplied, of the part.
@@ -227,21 +248,16 @@ class ProductLowering {
     step.x = launch.gx;
     step.y = launch.gy;
     step.z = launch.gz;
-    if (stage.kind == Stage::tiles || stage.kind == Stage::meeting) {
-      if (first)
-        for (int o : k_.group.outputs) step.outputs.push_back(step_output(c_.g, o));
+    if (first && (stage.kind == Stage::tiles || stage.kind == Stage::meeting))
+      for (int o : k_.group.outputs) step.outputs.push_back(step_output(c_.g, o));
+    if (stage.kind == Stage::tiles) {
       if (t.tiles) step.x = static_cast<uint32_t>(t.first);
-      if (stage.kind == Stage::meeting) {
-        step.x += static_cast<uint32_t>(t.tiles * t.pieces);
-        step.outputs.push_back({stage.scratch,
-                                static_cast<uint64_t>(t.fours() * 16) + 4 * rt::kWorkspaceZeros, -1,
-                                true});
-        step.dies = {stage.scratch};
-      }
-      k_.finish(step, stage.kind == Stage::meeting ? "matmul in pieces" : "matmul",
-                stage.kind == Stage::meeting
-                    ? kernels::matmul_pieces_source(launch, declarations, cut)
-                    : kernels::matmul_source(launch, declarations));
+      k_.finish(step, "matmul", kernels::matmul_source(launch, declarations));
+    } else if (stage.kind == Stage::meeting) {
+      step.x = static_cast<uint32_t>(t.first + t.tiles * t.pieces);
+      step.outputs.push_back({stage.scratch, workspace_bytes(t), -1, true});
+      step.dies = {stage.scratch};
+      k_.finish(step, "matmul in pieces", kernels::matmul_pieces_source(launch, declarations, cut));
     } else if (stage.kind == Stage::pieces) {
       step.x = static_cast<uint32_t>(t.tiles * t.pieces);
       step.outputs = {{stage.scratch, static_cast<uint64_t>(t.fours() * 16), -1}};
@@ -293,13 +309,13 @@ void lower_matmul(LowerContext& c, int gi) {
   }
   Stage stage = ProductLowering(c, gi, {}).choose();
   if (stage.tail.tiles == 0) return run({}, true, stage);
-  // Whole tiles fill up behind the pieces: nothing that they touch was in use, so that no barrier
-  // comes between, while the array of the pieces may have been the last product's.
   stage.scratch = c.scratch();
   if (stage.tail.meet) {
     stage.kind = Stage::meeting;
     return run({}, true, stage);
   }
+  // Whole tiles fill up behind the pieces: nothing that they touch was in use, so that no barrier
+  // comes between, while the array of the pieces may have been the last product's.
   for (Stage::Kind kind : {Stage::pieces, Stage::tiles, Stage::sums}) {
     stage.kind = kind;
     run({}, true, stage);

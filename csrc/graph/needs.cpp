@@ -21,7 +21,6 @@ std::vector<rt::Device::Need> count(const FlushGraph& g, const Plan& plan,
   std::map<uint64_t, Count> classes;
   for (const Step& step : plan.steps) {
     for (const StepOutput& o : step.outputs) {
-      if (o.workspace) continue;
       uint64_t& size = own[static_cast<size_t>(o.value)];
       if (o.in_place >= 0) {
         size = std::exchange(own[static_cast<size_t>(o.in_place)], 0);

@@ -1,6 +1,9 @@
 #include "graph/products.h"
 
+#include <algorithm>
+
 #include "base/errors.h"
+#include "graph/codegen.h"
 
 namespace wgt::graph {
 
@@ -35,9 +38,12 @@ int64_t product_pieces(const rt::Device& device, DType dtype, const Dims& shape,
   return best;
 }
 
-bool meets_in_product(const rt::Device& device, DType dtype, const Dims& shape) {
+// Above a binding a product has kernels for parts of its result, which cut nothing.
+bool meets_in_product(const rt::Device& device, DType dtype, const Dims& a, const Dims& b) {
+  const int64_t m = a[a.size() - 2], n = b.back(), k = a.back();
   return device.workgroups_meet() && !device.software_kernels() && !is_packed(dtype) &&
-         !is_wide(dtype) && numel(shape) == shape[shape.size() - 2] * shape.back();
+         !is_wide(dtype) && numel(a) == m * k && numel(b) == k * n &&
+         std::max({m * k, k * n, m * n}) * info(dtype).size <= KernelCode::window_limit(device);
 }
 
 std::vector<std::string> matmul_kernels(const rt::Device& device) {

@@ -14,12 +14,12 @@ namespace wgt::graph {
 kernels::MatmulTarget matmul_target(const rt::Device& device);
 
 /// Into how many pieces to cut the shared axis of a product [.., m, k] @ [.., k, n], whose shape is
-/// `shape`; the pieces' results are added up by a second kernel, or by the workgroups that `meet`.
-/// 1: it does not pay.
+/// `shape`; the pieces' results are added up by a second kernel, or by workgroups that meet. 1: it
+/// does not pay.
 int64_t product_pieces(const rt::Device& device, DType dtype, const Dims& shape, int64_t k);
 
-/// Whether one kernel can cut the shared axis and add up: then no node is cut.
-bool meets_in_product(const rt::Device& device, DType dtype, const Dims& shape);
+/// Whether one kernel can cut the shared axis of a @ b and add up: then no node is cut.
+bool meets_in_product(const rt::Device& device, DType dtype, const Dims& a, const Dims& b);
 
 /// Pieces of a shared axis are whole steps of the kernels, or whole parts of one.
 constexpr int64_t kPieceStep = 16;

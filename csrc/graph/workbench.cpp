@@ -178,6 +178,11 @@ rt::Buffer& Workbench::garbage() {
   return *garbage_;
 }
 
+rt::Buffer& Workbench::zeros() {
+  if (!zeros_) zeros_ = upload(std::vector<char>(kPattern * 4));
+  return *zeros_;
+}
+
 // `from`: where in the pattern to begin, so that operands differ.
 void Workbench::fill(rt::Buffer& to, uint64_t bytes, rt::Buffer& pattern, uint64_t length,
                      uint64_t from) {
@@ -202,7 +207,7 @@ void Workbench::prepare(const Plan& plan) {
   for (const Step& s : plan.steps)
     for (const StepOutput& o : s.outputs) {
       if (o.workspace)
-        buffers_[o.value] = device_.workspace(o.bytes);
+        fill(*buffer(o.value, o.bytes), words(o.bytes), zeros(), kPattern * 4, 0);
       else if (o.in_place < 0)
         made[o.value] = o.bytes;
       else

@@ -39,6 +39,7 @@ class Workbench {
   void fill(rt::Buffer& to, uint64_t bytes, rt::Buffer& pattern, uint64_t length, uint64_t from);
   rt::Buffer& pattern(DType t);
   rt::Buffer& garbage();
+  rt::Buffer& zeros();  // for workspaces: of its own, as half of the workgroups leave them dirty
   rt::BufferRef upload(const std::vector<char>& bytes);
   void give_operand(int value);
 
@@ -47,7 +48,7 @@ class Workbench {
   rt::Stopwatch& watch_;
   std::map<int, rt::BufferRef> buffers_;  // by value
   std::map<DType, rt::BufferRef> patterns_;
-  rt::BufferRef garbage_;
+  rt::BufferRef garbage_, zeros_;
   std::vector<Piece> pieces_;
 };
 

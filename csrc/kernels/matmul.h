@@ -93,6 +93,8 @@ double matmul_cost(const MatmulTarget& target, const MatmulProblem& problem);
 std::vector<int> matmul_candidates(const MatmulTarget& target, const MatmulProblem& problem);
 /// What their order depends on, in a short text: dtype, sizes, how operands are read, epilogue.
 std::string matmul_class(const MatmulProblem& problem, int (*size_step)(int64_t size, int most));
+/// Whether the kernels for pieces of k can do it.
+bool matmul_may_cut(const MatmulProblem& problem);
 /// All tiles in pieces along k, summed by workgroups that meet.
 MatmulTail matmul_all_cut(const MatmulProblem& problem, int variant, int64_t pieces);
 /// The tail of what plan_matmul() gave.

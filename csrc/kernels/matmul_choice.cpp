@@ -97,6 +97,22 @@ const Candidate* candidate_of(const MatmulProblem& p, int variant) {
   return found;
 }
 
+int64_t in_steps(const Variant& v, int64_t k) {
+  return div_up(k, v.bk) * v.bk;
+}
+
+/// Those tiles from `first` on, in pieces of `length`.
+MatmulTail cut_from(const MatmulProblem& p, const Variant& v, int64_t first, int64_t length,
+                    bool meet) {
+  return {.first = first,
+          .tiles = tiles(v, p) - first,
+          .pieces = div_up(p.k, length),
+          .length = length,
+          .sums = v.tm * v.tn / 4,
+          .lanes = v.bm / v.tm * (v.bn / v.tn),
+          .meet = meet};
+}
+
 // In a last round `idle` workgroups more would fit: two pieces, a long one that each tile begins
 // with and a short one, of which the idle ones take several. Where half of them or more are idle,
 // so many equal pieces as fit. With it what it saves, as costs are counted.
@@ -107,27 +123,15 @@ std::pair<MatmulTail, double> tail_of(const MatmulTarget& target, const MatmulPr
   const Variant& v = kVariants[variant];
   const Candidate* c = candidate_of(p, variant);
   const int64_t all = tiles(v, p), together = c ? int64_t{target.units} * c->full : 0;
-  if (!c || p.half_sums || p.by_function || p.batch > 1 || p.last_k || p.a_k || p.b_k ||
-      is_wide(p.dtype) || all <= together || all > target.limits.max_groups)
-    return {};
-  MatmulTail t;
-  t.meet = target.meet;
+  if (!c || !matmul_may_cut(p) || all <= together || all > target.limits.max_groups) return {};
   // With more results to a thread, code behind the loop costs the loop more than a tail saves; and
   // kernels with barriers between them keep the next product from filling the last round.
-  if (t.meet && v.tm * v.tn > 64) return {};
-  t.tiles = all % together;
-  if (t.tiles == 0) return {};
-  t.first = all - t.tiles;
-  auto up = [&](int64_t k) { return div_up(k, v.bk) * v.bk; };
-  if (2 * t.tiles <= together) {
-    t.length = up(div_up(p.k, std::min(together / t.tiles, kMostPieces)));
-  } else {
-    const int64_t idle = together - t.tiles, turns = div_up(t.tiles, idle);
-    t.length = up(p.k - p.k / (turns + 1));
-  }
-  t.pieces = div_up(p.k, t.length);
-  t.sums = v.tm * v.tn / 4;
-  t.lanes = v.bm / v.tm * (v.bn / v.tn);
+  if (target.meet && v.tm * v.tn > 64) return {};
+  const int64_t last = all % together, idle = together - last;
+  if (last == 0) return {};
+  const int64_t length = 2 * last <= together ? div_up(p.k, std::min(together / last, kMostPieces))
+                                              : p.k - p.k / (div_up(last, idle) + 1);
+  const MatmulTail t = cut_from(p, v, all - last, in_steps(v, length), target.meet);
   const double tile = static_cast<double>(v.bm) * v.bn;
   const int64_t busiest = div_up(t.tiles, int64_t{target.units});
   const double saved = (of_full_rounds(*c, busiest) * static_cast<double>(p.k) -
@@ -201,6 +205,11 @@ int choose_software(const rt::Limits& limits, const MatmulProblem& p) {
 
 }  // namespace
 
+bool matmul_may_cut(const MatmulProblem& p) {
+  return p.batch == 1 && !p.last_k && !p.a_k && !p.b_k && !p.half_sums && !p.by_function &&
+         !is_wide(p.dtype);
+}
+
 int choose_variant(const MatmulTarget& target, const MatmulProblem& p) {
   return target.software ? choose_software(target.limits, p) : best_of(target, p).variant;
 }
@@ -223,14 +232,7 @@ MatmulTail matmul_tail(const MatmulTarget& target, const MatmulProblem& p, int v
 
 MatmulTail matmul_all_cut(const MatmulProblem& p, int variant, int64_t pieces) {
   const Variant& v = kVariants[variant];
-  MatmulTail t;
-  t.meet = true;
-  t.tiles = tiles(v, p);
-  t.length = div_up(div_up(p.k, pieces), v.bk) * v.bk;
-  t.pieces = div_up(p.k, t.length);
-  t.sums = v.tm * v.tn / 4;
-  t.lanes = v.bm / v.tm * (v.bn / v.tn);
-  return t;
+  return cut_from(p, v, 0, in_steps(v, div_up(p.k, pieces)), true);
 }
 
 double matmul_cost(const MatmulTarget& target, const MatmulProblem& problem) {

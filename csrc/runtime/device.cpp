@@ -69,7 +69,9 @@ bool Device::software_kernels() const {
   return wants_software_kernels(impl_->core.adapter, options());
 }
 bool Device::workgroups_meet() const {
-  return impl_->core.adapter.backend == "vulkan";
+  // On top of Metal, whose barriers order a threadgroup's memory alone, it is none.
+  const AdapterInfo& adapter = impl_->core.adapter;
+  return adapter.backend == "vulkan" && adapter.driver.find("MoltenVK") == std::string::npos;
 }
 bool wants_software_kernels(const AdapterInfo& adapter, const DeviceOptions& options) {
   const std::string& kernels = options.kernels;
@@ -305,9 +307,9 @@ size_t Device::live_buffers() const {
 
 void Device::empty_cache() {
   impl_->core.check();
+  impl_->workspaces.clear();
   impl_->collect();
   impl_->kernels.trim();
-  impl_->workspaces.clear();
   submit();
   auto poll = [this] {
     impl_->core.call("wgpuDevicePoll", [this] { native::poll(impl_->core.device); });

@@ -35,8 +35,8 @@ bool wants_software_kernels(const AdapterInfo& adapter, const DeviceOptions& opt
 
 enum class Access : uint8_t { read, read_write };
 
-constexpr uint32_t kWorkspaceZeros = 4096;
-constexpr uint32_t kMaxParamBytes = 4096;  // of one kernel
+constexpr uint32_t kWorkspaceZeros = 4096;  // see Device::workspace()
+constexpr uint32_t kMaxParamBytes = 4096;   // of one kernel
 
 /// What a compute kernel needs. WGSL binds storage buffer i as @group(0) @binding(i), the
 /// parameters as `var<immediate>` or as a uniform at @group(0) @binding(bindings.size()); entry
@@ -102,12 +102,12 @@ class Device {
   void set_name(const std::string& name);
 
   /// Storage for `bytes` (at least; rounded to a size class) with unspecified contents. [lock]
-  /// A buffer for one kernel, at least so large, in which its workgroups meet: the first
-  /// kWorkspaceZeros words are 0, and must be when the kernel ends. [lock]
-  BufferRef workspace(uint64_t bytes);
   /// Raises OutOfMemoryError (after dropping the pool, waiting and one retry), DeviceLostError,
   /// and OutOfMemoryError at once above limits().max_buffer.
   BufferRef allocate(uint64_t bytes);
+  /// A buffer for one kernel, at least so large, in which its workgroups meet: the first
+  /// kWorkspaceZeros words are 0, and must be when the kernel ends. Raises as allocate(). [lock]
+  BufferRef workspace(uint64_t bytes);
   /// Bytes of the buffer that allocate() gives.
   uint64_t size_class(uint64_t bytes) const;
   /// Buffers that are needed at once: `bytes` as size_class() gives them.

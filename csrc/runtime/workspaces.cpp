@@ -25,7 +25,10 @@ BufferRef Workspaces::take(uint64_t bytes) {
   }
   if (bytes_ + bytes <= kMost) return {};
   if (busy < slots_.size()) return use(busy);
-  clear();
+  while (!slots_.empty() && bytes_ + bytes > kMost) {
+    bytes_ -= slots_.front().buffer->bytes;
+    slots_.erase(slots_.begin());
+  }
   return {};
 }
 

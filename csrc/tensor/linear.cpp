@@ -53,11 +53,13 @@ Tensor long_product(const Tensor& a, const Tensor& b, int64_t longest) {
 
 /// Length of the pieces of the shared axis, whole steps; where it is none itself, of equal ones if
 /// such are near. All of it where cutting does not pay.
-int64_t piece_length(const Tensor& a, const Dims& shape, int64_t k) {
+int64_t piece_length(const Tensor& a, const Tensor& b, const Dims& shape, int64_t k) {
   int64_t pieces = settings().matmul_pieces;
-  if (pieces == 0 && graph::meets_in_product(a.engine().device(), a.dtype(), shape)) return k;
-  if (pieces == 0)
-    pieces = graph::product_pieces(a.engine().device(), unpacked(a.dtype()), shape, k);
+  if (pieces == 0) {
+    const rt::Device& device = a.engine().device();
+    if (graph::meets_in_product(device, a.dtype(), a.shape(), b.shape())) return k;
+    pieces = graph::product_pieces(device, unpacked(a.dtype()), shape, k);
+  }
   if (pieces < 2 || shape.size() == kMaxRank) return k;
   int64_t least = graph::length_of_pieces(k, pieces);
   if (k % graph::kPieceStep == 0) return least;
@@ -126,7 +128,7 @@ Tensor product_of(const Tensor& a, const Tensor& b) {
   if ((m == 1 || n == 1) && shape.size() < kMaxRank)
     return sum_of_products(astype(a, wide), astype(b, wide), {}, shape.size());
   if (int64_t longest = longest_piece(a, b); k > longest) return long_product(a, b, longest);
-  if (int64_t length = piece_length(a, shape, k); length < k)
+  if (int64_t length = piece_length(a, b, shape, k); length < k)
     return split_product(a, b, shape, length);
   return plain_product(a, b, shape);
 }

@@ -309,6 +309,19 @@ TEST_CASE("matmul plan: a tail's kernels have no size in their sources, and its 
   }
   CHECK(pieces.size() == 1);
   CHECK(sums.size() == 1);
+  std::set<std::string> meeting;
+  const MatmulCut meet{"p.first", "p.rest", "p.length", "p.pieces", "in2", true, 4096};
+  for (const char* name : {"64x128x16_8x8", "64x32x32_8x4_s4", "64x128x16_8x8_e"})
+    for (int64_t size : {1024, 4096})
+      meeting.insert(matmul_pieces_source(
+          plan_matmul({large_limits()}, row_major(size, 64, 4096), matmul_variant_named(name)),
+          kDeclarations, meet));
+  CHECK(meeting.size() == 3);
+  for (const std::string& text : meeting) {
+    CHECK(text.find("atomicAdd(&in2[at_tile], 1u)") != std::string::npos);
+    CHECK(text.find("emit4(") != std::string::npos);
+    CHECK(text.find("//%") == std::string::npos);
+  }
   for (const std::string& text : {*pieces.begin(), *sums.begin()}) {
     CHECK(text.find("in2[") != std::string::npos);
     CHECK(text.find("p.rest") != std::string::npos);
