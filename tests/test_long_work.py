@@ -43,6 +43,21 @@ def test_submissions_are_short(square: wt.Tensor) -> None:
         assert many >= few
 
 
+def test_submissions_grow_while_there_is_work() -> None:
+    """Up to four times as long: between two of them a device pauses."""
+    operations, usual = 1920, 48
+
+    def chain() -> None:
+        y = wt.zeros(64).eval()
+        for _ in range(operations):
+            y = y + 1
+        assert y.numpy()[0] == operations
+
+    with setting(max_fusion=1, submit_dispatches=usual):
+        chain()  # kernels are compiled
+        assert operations / usual / 4 <= submits(chain) <= operations / usual * 0.9
+
+
 def test_long_products_are_cut(rng: np.random.Generator) -> None:
     """By rows and columns, which changes no sum."""
     a = rng.integers(-9, 9, (300, 70)).astype(np.float32)

@@ -73,6 +73,8 @@ class Stream {
   bool idle() const { return core_.signals->completed.load() >= core_.submitted; }
 
  private:
+  /// Whether what is recorded, as many dispatches as usual or more, should go now.
+  bool is_long_enough();
   void open_pass(const WGPUComputePassDescriptor* desc = nullptr);
   void close_pass();
   void open_encoder();
