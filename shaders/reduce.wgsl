@@ -1,6 +1,7 @@
 // Reduction: a workgroup is TO outputs by TR lanes. Each lane folds its share of the reduced elements, then the
 // lanes of an output are folded as a tree. ROW: lanes run along the reduced elements, else outputs run first.
-// With several splits each one folds a chunk, and a second kernel folds what they give.
+// With several splits each one folds a chunk; what they give is folded by the last of their workgroups (MEET), or
+// by a second kernel.
 {{DECLARATIONS}}
 {{FUNCTIONS}}
 //% if TR > 1
@@ -8,6 +9,9 @@ var<workgroup> rd_part: array<{{TREE}}, {{TO * TR}}>;
 //% end
 //% if BOOLS > 0
 var<workgroup> rd_flags: array<u32, {{TO}}>;
+//% end
+//% if MEET
+var<workgroup> rd_before: u32;
 //% end
 
 @compute @workgroup_size({{TO * TR}}, 1, 1)
@@ -57,33 +61,42 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
 //% else
   var acc = total;
 //% end
-//% if SUBGROUPS
-  // Whole subgroups fold by shuffles, of any size; where one is larger than the workgroup, each lane is on its own.
-  let whole = subgroup_size <= {{TR}}u;
-  let width = select(1u, subgroup_size, whole);
-  for (var half = width >> 1u; half > 0u; half = half >> 1u) {
-    acc = {{FOLD}}(acc, rd_shuffle(acc, half));
-  }
-  if (!whole || place == 0u) { rd_part[select(lid.x, subgroup, whole)] = acc; }
-  workgroupBarrier();
-  if (lid.x == 0u) {
-    acc = rd_part[0];
-    for (var i = 1u; i < {{TR}}u / width; i += 1u) { acc = {{FOLD}}(acc, rd_part[i]); }
-  }
-//% elif TR > 1
-  rd_part[lid.x] = acc;
-  workgroupBarrier();
-  for (var half = {{TR / 2}}u; half > 0u; half = half >> 1u) {
-    if (lane < half) {
-//% if ROW
-      rd_part[lid.x] = {{FOLD}}(rd_part[lid.x], rd_part[lid.x + half]);
-//% else
-      rd_part[lid.x] = {{FOLD}}(rd_part[lid.x], rd_part[lid.x + half * {{TO}}u]);
-//% end
+//% include reduce_tree.wgsl
+//% if MEET
+  // Each split leaves what it has, then counts up; who comes last folds all of them, in order.
+  let group = wid.z * nwg.x + wid.x;
+  let left = {{ZEROS}}u + group * {{SPLITS}} * {{LEFT}}u + local;
+  if (lane == 0u) { rd_leave(left + split * {{LEFT}}u, acc); }
+  storageBarrier();
+  if (lid.x == 0u) { rd_before = atomicAdd(&{{WORKSPACE}}[group], 1u); }
+  if (workgroupUniformLoad(&rd_before) + 1u < {{SPLITS}}) { return; }
+  storageBarrier();
+  if (lid.x == 0u) { atomicStore(&{{WORKSPACE}}[group], 0u); }
+  acc = {{NOTHING}};
+  var next = lane;
+  loop {
+    if (next + {{3 * TR}}u >= {{SPLITS}}) { break; }
+    var block = {{NOTHING}};
+    for (var turn = 0u; turn < 16u; turn += 1u) {
+      if (next + {{3 * TR}}u >= {{SPLITS}}) { break; }
+      let at = left + next * {{LEFT}}u;
+      let a0 = rd_found(at);
+      let a1 = rd_found(at + {{TR * LEFT}}u);
+      let a2 = rd_found(at + {{2 * TR * LEFT}}u);
+      let a3 = rd_found(at + {{3 * TR * LEFT}}u);
+      block = {{FOLD}}(block, {{FOLD}}({{FOLD}}(a0, a1), {{FOLD}}(a2, a3)));
+      next += {{4 * TR}}u;
     }
-    workgroupBarrier();
+    acc = {{FOLD}}(acc, block);
   }
-  acc = rd_part[lid.x];
+  loop {
+    if (next >= {{SPLITS}}) { break; }
+    acc = {{FOLD}}(acc, rd_found(left + next * {{LEFT}}u));
+    next += {{TR}}u;
+  }
+  {
+//% include reduce_tree.wgsl
+  }
 //% end
 //% if BOOLS > 0
   // Packed results share words: one lane writes those of four.

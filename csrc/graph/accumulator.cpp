@@ -157,22 +157,69 @@ std::string Accumulator::declare_fold() {
          "));\n}\n";
 }
 
+// The two halves of a 64-bit part in vectors of u32, and back.
+std::string Accumulator::low(const std::string& x, int width) const {
+  return wgsl_type("u32", width) + "(bitcast<" + wgsl_type("u64", width) + ">(" + x + "))";
+}
+std::string Accumulator::high(const std::string& x, int width) const {
+  const std::string u = wgsl_type("u32", width), wide = wgsl_type("u64", width);
+  return u + "(bitcast<" + wide + ">(" + x + ") >> " + u + "(32u))";
+}
+std::string Accumulator::whole(const std::string& low, const std::string& high, int width) const {
+  const std::string u = wgsl_type("u32", width), wide = wgsl_type("u64", width);
+  return "bitcast<" + part_type(width) + ">(" + wide + "(" + low + ") | (" + wide + "(" + high +
+         ") << " + u + "(32u)))";
+}
+
 // Subgroup operations take 32 bits at a time.
 std::string Accumulator::declare_shuffle(int width) const {
-  std::string body, u = wgsl_type("u32", width), ty = part_type(width);
-  auto of = [&](int i) {
-    if (!is_wide(part_)) return "subgroupShuffleXor(" + word("a", i) + ", mask)";
-    std::string wide = wgsl_type("u64", width), n = std::to_string(i);
-    body += "  let b" + n + " = bitcast<" + wide + ">(" + word("a", i) + ");\n  let l" + n +
-            " = subgroupShuffleXor(" + u + "(b" + n + "), mask);\n  let h" + n +
-            " = subgroupShuffleXor(" + u + "(b" + n + " >> " + u + "(32u)), mask);\n";
-    return "bitcast<" + ty + ">(" + wide + "(l" + n + ") | (" + wide + "(h" + n + ") << " + u +
-           "(32u)))";
-  };
+  auto shuffle = [](const std::string& x) { return "subgroupShuffleXor(" + x + ", mask)"; };
   std::vector<std::string> words;
-  for (int i = 0; i < parts_; ++i) words.push_back(of(i));
-  return "fn rd_shuffle(a: " + type(width) + ", mask: u32) -> " + type(width) + " {\n" + body +
-         "  return " + make(words, width) + ";\n}\n";
+  for (int i = 0; i < parts_; ++i) {
+    const std::string x = word("a", i);
+    words.push_back(is_wide(part_) ? whole(shuffle(low(x, width)), shuffle(high(x, width)), width)
+                                   : shuffle(x));
+  }
+  return "fn rd_shuffle(a: " + type(width) + ", mask: u32) -> " + type(width) + " {\n  return " +
+         make(words, width) + ";\n}\n";
+}
+
+std::string Accumulator::declare_meeting(const std::string& binding, int width, int apart) const {
+  const std::string u = wgsl_type("u32", width);
+  std::string leave;
+  int at = 0;
+  auto place = [&] { return "&" + binding + "[at + " + std::to_string(apart * at++) + "u]"; };
+  auto store = [&](const std::string& bits) {
+    const std::string name = "w" + std::to_string(at);
+    leave += "  let " + name + " = " + bits + ";\n";
+    for (int e = 0; e < width; ++e)
+      leave += "  atomicStore(" + place() + ", " + name +
+               (width > 1 ? "[" + std::to_string(e) + "]" : "") + ");\n";
+  };
+  auto load = [&] {
+    std::string s;
+    for (int e = 0; e < width; ++e) s += (e ? ", " : "") + ("atomicLoad(" + place() + ")");
+    return u + "(" + s + ")";
+  };
+  for (int i = 0; i < parts_; ++i) {
+    const std::string x = word("a", i);
+    if (is_wide(part_)) {
+      store(low(x, width));
+      store(high(x, width));
+    } else {
+      store("bitcast<" + u + ">(" + x + ")");
+    }
+  }
+  at = 0;
+  std::vector<std::string> words;
+  for (int i = 0; i < parts_; ++i) {
+    const std::string first = load();
+    words.push_back(is_wide(part_) ? whole(first, load(), width)
+                                   : "bitcast<" + part_type(width) + ">(" + first + ")");
+  }
+  return "fn rd_leave(at: u32, a: " + type(width) + ") {\n" + leave +
+         "}\nfn rd_found(at: u32) -> " + type(width) + " {\n  return " + make(words, width) +
+         ";\n}\n";
 }
 
 // Unsigned integers that order as the elements do, or against them; NaN is above all.

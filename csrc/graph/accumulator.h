@@ -30,6 +30,10 @@ class Accumulator {
   /// differs by `mask`.
   std::string declare_shuffle(int width) const;
 
+  /// Functions `rd_leave(at, acc)` and `rd_found(at)` that keep an accumulator in atomic words of 32
+  /// bits, `apart` from each other.
+  std::string declare_meeting(const std::string& binding, int width, int apart) const;
+
   // Expressions.
   std::string identity(int width);
   /// Of an element, or of two; `index` is its place among the reduced ones, `lanes` whether a
@@ -44,6 +48,9 @@ class Accumulator {
 
  private:
   std::string part_type(int width) const { return wgsl_type(info(part_).compute, width); }
+  std::string low(const std::string& x, int width) const;
+  std::string high(const std::string& x, int width) const;
+  std::string whole(const std::string& low, const std::string& high, int width) const;
   std::string function(const std::string& name, int width);
   std::string key(const std::string& element, int width);
   std::string combine_body(int width);

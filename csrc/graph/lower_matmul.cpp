@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "graph/meeting.h"
 #include "graph/product_code.h"
 #include "graph/products.h"
 #include "graph/tuning.h"
@@ -121,13 +122,21 @@ kernels::MatmulCut bind_cut(KernelCode& k, const Stage& stage, DType results) {
   };
   const kernels::MatmulTail& t = stage.tail;
   const bool meet = stage.kind == Stage::meeting;
-  k.scratch_types.push_back({stage.scratch, meet ? DType::uint32 : results});
-  k.want_vec4(stage.scratch, !meet);
-  const int binding =
-      k.bind(stage.scratch, stage.kind == Stage::sums ? rt::Access::read : rt::Access::read_write);
-  if (meet) k.set_atomic(binding);
-  return {number("first", t.first),   number("rest", t.tiles),       number("length", t.length),
-          number("pieces", t.pieces), k.binding_name(stage.scratch), meet,
+  std::string array;
+  if (meet) {
+    array = bind_workspace(k, stage.scratch);
+  } else {
+    k.scratch_types.push_back({stage.scratch, results});
+    k.want_vec4(stage.scratch, true);
+    k.bind(stage.scratch, stage.kind == Stage::sums ? rt::Access::read : rt::Access::read_write);
+    array = k.binding_name(stage.scratch);
+  }
+  return {number("first", t.first),
+          number("rest", t.tiles),
+          number("length", t.length),
+          number("pieces", t.pieces),
+          array,
+          meet,
           rt::kWorkspaceZeros};
 }
 
@@ -163,7 +172,7 @@ class ProductLowering {
       const int variant = forced >= 0 ? forced : measured_variant(c_, gi_, p);
       return kernels::plan_matmul(target, p, variant).variant;
     };
-    const bool may_cut = !k_.windowed && (n_.bits & kMayCut) && has_room_to_meet();
+    const bool may_cut = !k_.windowed && (n_.bits & kMayCut);
     if (const int64_t pieces = may_cut ? pieces_of_all(target) : 1; pieces > 1) {
       kernels::MatmulProblem p = problem_;
       p.batch = pieces;
@@ -171,12 +180,12 @@ class ProductLowering {
       Stage out;
       out.variant = variant_for(p);
       out.tail = kernels::matmul_all_cut(problem_, out.variant, pieces);
-      if (can_meet(out.tail)) return out;
+      if (meets(out.tail)) return out;
     }
     Stage out;
     out.variant = variant_for(problem_);
     if (may_cut) out.tail = kernels::matmul_tail(target, problem_, out.variant);
-    if (out.tail.meet && !can_meet(out.tail)) out.tail = {};
+    if (out.tail.meet && !meets(out.tail)) out.tail = {};
     return out;
   }
 
@@ -209,22 +218,12 @@ class ProductLowering {
     return product_pieces(c_.device, n_.dtype, {problem_.m, problem_.n}, problem_.k);
   }
 
-  // A kernel whose workgroups meet binds a workspace beside all that the group has, and each
-  // operand of the product perhaps twice.
-  bool has_room_to_meet() const {
-    const size_t most = std::min<size_t>(c_.device.limits().max_storage_buffers, kMaxBuffers);
-    return !c_.device.workgroups_meet() ||
-           k_.group.externals.size() + k_.group.outputs.size() + 3 <= most;
-  }
+  static Meeting meeting(const kernels::MatmulTail& t) { return {t.tiles, t.fours() * 4}; }
 
-  static uint64_t workspace_bytes(const kernels::MatmulTail& t) {
-    return static_cast<uint64_t>(t.fours() * 16) + 4 * rt::kWorkspaceZeros;
-  }
-
-  bool can_meet(const kernels::MatmulTail& t) const {
-    const rt::Limits& limits = c_.device.limits();
-    return t.tiles <= rt::kWorkspaceZeros && t.first + t.tiles * t.pieces <= limits.max_groups &&
-           workspace_bytes(t) <= limits.max_binding;
+  // Each operand is perhaps bound twice.
+  bool meets(const kernels::MatmulTail& t) const {
+    return can_meet(k_, meeting(t), 2) &&
+           t.first + t.tiles * t.pieces <= c_.device.limits().max_groups;
   }
 
   // What is multiplied, of the part.
@@ -255,8 +254,7 @@ class ProductLowering {
       k_.finish(step, "matmul", kernels::matmul_source(launch, declarations));
     } else if (stage.kind == Stage::meeting) {
       step.x = static_cast<uint32_t>(t.first + t.tiles * t.pieces);
-      step.outputs.push_back({stage.scratch, workspace_bytes(t), -1, true});
-      step.dies = {stage.scratch};
+      use_workspace(step, stage.scratch, meeting(t));
       k_.finish(step, "matmul in pieces", kernels::matmul_pieces_source(launch, declarations, cut));
     } else if (stage.kind == Stage::pieces) {
       step.x = static_cast<uint32_t>(t.tiles * t.pieces);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "graph/accumulator.h"
+#include "graph/meeting.h"
 #include "graph/reduce_shape.h"
 #include "graph/storage.h"
 #include "kernels/template.h"
@@ -31,10 +32,11 @@ class ReduceLowering {
     if (c_.windowed(gi_)) return run_parts();
     Kernel kernel(*this);
     Shape s = choose(kernel.in, kernel.out);
-    bool staged = s.splits > 1;
-    int scratch = staged ? c_.scratch() : -1;
-    first_stage(kernel, s, {scratch, s.splits, 0});
-    if (staged) second_stage(s, scratch, {});
+    if (s.splits == 1) return first_stage(kernel, s, {});
+    Staging staging{c_.scratch(), s.splits, 0};
+    staging.meet = can_meet(kernel.k, meeting(s), 0);
+    first_stage(kernel, s, staging);
+    if (!staging.meet) second_stage(s, staging.value, {});
   }
 
  private:
@@ -63,8 +65,9 @@ class ReduceLowering {
 
   /// Where partial results go: planes of [splits, outputs] words.
   struct Staging {
-    int value;  // scratch; -1: the outputs are written at once
-    int64_t splits, first_split;
+    int value = -1;  // scratch; -1: the outputs are written at once
+    int64_t splits = 1, first_split = 0;
+    bool meet = false;  // in one kernel: what is left lies by workgroups instead
   };
 
   // Large buffers: for each range of outputs one kernel for each range of reduced elements, and,
@@ -131,7 +134,7 @@ class ReduceLowering {
     KernelCode& k = kernel.k;
     SpaceCode &in = kernel.in, &out = kernel.out;
     Accumulator acc(k, node_->reduce, type_);
-    bool staged = staging.value >= 0;
+    bool staged = staging.value >= 0 && !staging.meet;
     // Both sides state their wishes before either writes code: they may read the same binding.
     int width = std::max(s.ow, s.rw);
     in.set_width(width, s.ow == 4 ? 0 : 1);
@@ -155,8 +158,24 @@ class ReduceLowering {
     } else {
       finish = finish_outputs(k, acc, out, s.ow);
       make_results(k, step);
+      if (staging.meet) finish += meet(k, acc, step, s, staging.value);
     }
     emit_kernel(k, acc, step, s, load + finish, staged);
+  }
+
+  static int64_t groups(const Shape& s) { return (s.outs / s.ow + s.to - 1) / s.to; }
+
+  // Words of 32 bits that a workgroup leaves.
+  int64_t left(const Shape& s) const {
+    return Accumulator::bytes(node_->reduce, type_) / 4 * s.ow * s.to;
+  }
+
+  Meeting meeting(const Shape& s) const { return {groups(s), groups(s) * s.splits * left(s)}; }
+
+  std::string meet(KernelCode& k, const Accumulator& acc, Step& step, const Shape& s, int scratch) {
+    workspace_ = bind_workspace(k, scratch);
+    use_workspace(step, scratch, meeting(s));
+    return acc.declare_meeting(workspace_, s.ow, s.to);
   }
 
   // The step that writes outputs first makes them.
@@ -318,14 +337,20 @@ class ReduceLowering {
     vars.set("RW", int64_t{s.rw});
     vars.set("ROW", int64_t{s.row});
     vars.set("BOOLS", int64_t{flags_ && !staged});
+    vars.set("MEET", int64_t{!workspace_.empty()});
+    vars.set("WORKSPACE", workspace_);
+    vars.set("ZEROS", int64_t{rt::kWorkspaceZeros});
+    vars.set("LEFT", left(s));
+    vars.set("NOTHING", acc.identity(s.ow));
+    vars.set("SPLITS",
+             workspace_.empty() ? "" : k.params.add("splits", static_cast<uint32_t>(s.splits)));
     vars.set("WORDS", stores_);
     vars.set("OUTS", k.params.add("outs", static_cast<uint32_t>(s.outs)));
     vars.set("COUNT", k.params.add("count", static_cast<uint32_t>(s.count)));
     vars.set("CHUNK", k.params.add("chunk", static_cast<uint32_t>(s.chunk)));
     vars.set("FUNCTIONS", types + functions);
     vars.set("DECLARATIONS", k.declarations());
-    int64_t groups = (s.outs / s.ow + s.to - 1) / s.to;
-    fold_groups(static_cast<uint64_t>(groups), c_.device.limits().max_groups, step.x, step.z);
+    fold_groups(static_cast<uint64_t>(groups(s)), c_.device.limits().max_groups, step.x, step.z);
     step.y = static_cast<uint32_t>(s.splits);
     k.finish(step, std::string("reduce ") + reduce_name(node_->reduce),
              kernels::expand("reduce.wgsl", vars));
@@ -340,7 +365,8 @@ class ReduceLowering {
   int words_;   // of a result
   int packed_ = 0;
   bool flags_ = false, made_ = false;
-  std::string stores_;  // of packed outputs
+  std::string stores_;     // of packed outputs
+  std::string workspace_;  // where workgroups meet; empty: they do not
 };
 
 }  // namespace
