@@ -1,4 +1,4 @@
-"""Splits of a long axis meet in one kernel where barriers hold for the device; else a second folds."""
+"""Splits of a long axis meet in one kernel where barriers hold for the device, else in two."""
 
 from __future__ import annotations
 
@@ -104,3 +104,18 @@ def test_no_memory_stays(rng: np.random.Generator) -> None:
     device.empty_cache()
     memory = wt.memory_stats(device)
     assert (memory["live"], memory["pooled"]) == (0, 0)
+
+
+def test_workspaces_are_pooled(rng: np.random.Generator) -> None:
+    """What workgroups meet in is no tensor's memory, and is bounded."""
+    device = on_gpu_kernels()
+    x = wt.asarray(random_array(rng, (50_000, 40), "float32"), device=device)
+    wt.eval(x)
+    live = wt.memory_stats(device)["live"]
+    sums = [(x * i).sum(axis=0) for i in range(40)]
+    wt.eval(*sums)
+    del sums
+    wt.synchronize(device)
+    memory = wt.memory_stats(device)
+    assert memory["live"] == live
+    assert memory["pooled"] < 2 * live

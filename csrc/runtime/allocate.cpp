@@ -22,10 +22,11 @@ BufferRef Device::allocate(uint64_t bytes) {
 BufferRef Device::workspace(uint64_t bytes) {
   impl_->core.check();
   impl_->collect();
-  if (BufferRef ref = impl_->workspaces.take(size_class(bytes))) return ref;
-  Block* block = impl_->allocate(bytes, true);
+  Block* block = impl_->allocate(bytes, true);  // a fresh one is zero
+  block->workspace = true;
+  block->recording = impl_->core.submitted;
   impl_->pool.used(block);
-  return impl_->workspaces.add(BufferRef(block));
+  return BufferRef(block);
 }
 
 uint64_t Device::size_class(uint64_t bytes) const {
@@ -36,15 +37,17 @@ uint64_t Device::size_class(uint64_t bytes) const {
 void Device::reserve(const std::vector<Need>& needs) {
   impl_->core.check();
   impl_->collect();
-  if (std::all_of(needs.begin(), needs.end(),
-                  [&](const Need& n) { return impl_->pool.count_free(n.bytes) >= n.count; }))
+  if (std::all_of(needs.begin(), needs.end(), [&](const Need& n) {
+        return impl_->pool.count_free(n.bytes, n.workspace) >= n.count;
+      }))
     return;
   std::vector<BufferRef> held;
   Stats& stats = impl_->core.stats;
   uint64_t peak = stats.peak_bytes;
   try {
     for (const Need& n : needs)
-      for (size_t i = 0; i < n.count; ++i) held.push_back(allocate(n.bytes));
+      for (size_t i = 0; i < n.count; ++i)
+        held.push_back(n.workspace ? workspace(n.bytes) : allocate(n.bytes));
   } catch (...) {
     stats.peak_bytes = peak;
     throw;
@@ -63,7 +66,6 @@ void Device::Impl::refuse(uint64_t bytes, const std::string& why) {
 // All that is ours and free goes back to the driver. What runs still needs its part.
 void Device::Impl::give_all_back() {
   if (reclaim) reclaim();
-  workspaces.clear();
   take_dead();
   Interrupts asked;
   wait_until(core, [&] { return stream.idle() || asked(); });
@@ -74,15 +76,14 @@ void Device::Impl::give_all_back() {
   core.call("wgpuDevicePoll", [&] { native::poll(core.device); });
 }
 
-Block* Device::Impl::allocate(uint64_t bytes, bool fresh) {
+Block* Device::Impl::allocate(uint64_t bytes, bool workspace) {
   if (bytes > core.limits.max_buffer)
     refuse(bytes, "its largest buffer has " + std::to_string(core.limits.max_buffer) + " bytes");
   uint64_t size = rt::size_class(bytes, core.limits.max_buffer);
-  auto reuse = [&] { return fresh ? nullptr : pool.take(size); };
+  auto reuse = [&] { return workspace ? pool.take_workspace(size) : pool.take(size); };
   if (Block* block = reuse()) return block;
   if (!pool.make_room(size)) {
     if (reclaim) reclaim();
-    workspaces.clear();
     take_dead();
     if (Block* block = reuse()) return block;
     if (!pool.make_room(size))

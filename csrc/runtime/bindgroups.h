@@ -17,6 +17,8 @@ struct Block : Buffer {
   std::vector<BindEntry*> groups;
   BindEntry* recent = nullptr;  // the last one with this block as its first binding
   bool in_use = false;          // someone refers to it
+  bool workspace = false;       // see Device::workspace()
+  uint64_t recording = 0;       // as a workspace: the command buffer that used it last
 };
 
 /// A bind group layout with the pipeline layouts on top of it; shared by all kernels of one

@@ -122,7 +122,6 @@ Device::~Device() {
   if (d.core.device && !d.core.lost()) {
     try {
       d.poison.reset();
-      d.workspaces.clear();
       d.stream.submit();
       wait_until(d.core, [&] { return d.stream.idle(); });
       d.collect();
@@ -142,7 +141,6 @@ void Device::retire() {
 void Device::Impl::retire() {
   if (core.retired) return;
   poison.reset();
-  workspaces.clear();
   take_dead();
   core.retired = true;
   stream.retire();

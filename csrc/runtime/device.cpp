@@ -307,7 +307,6 @@ size_t Device::live_buffers() const {
 
 void Device::empty_cache() {
   impl_->core.check();
-  impl_->workspaces.clear();
   impl_->collect();
   impl_->kernels.trim();
   submit();

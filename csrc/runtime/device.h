@@ -114,6 +114,7 @@ class Device {
   struct Need {
     uint64_t bytes = 0;
     size_t count = 0;
+    bool workspace = false;
   };
   /// Sees to it that as many are free, in addition to what is in use. Raises OutOfMemoryError.
   /// [lock]

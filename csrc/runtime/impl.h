@@ -7,7 +7,6 @@
 #include "runtime/readback.h"
 #include "runtime/staging.h"
 #include "runtime/stream.h"
-#include "runtime/workspaces.h"
 
 namespace wgt::rt {
 
@@ -18,8 +17,7 @@ struct Device::Impl {
         kernels(core),
         uploads(core),
         reads(core),
-        stream(core, groups, kernels, uploads, reads),
-        workspaces(core) {}
+        stream(core, groups, kernels, uploads, reads) {}
 
   Core core;
   BindGroups groups;
@@ -28,12 +26,11 @@ struct Device::Impl {
   UploadRing uploads;
   Reads reads;
   Stream stream;
-  Workspaces workspaces;
   Graveyard<Buffer> graveyard;
   std::function<void()> reclaim;  // of the layer above
   BufferRef poison;               // debug mode: what fresh memory is filled from
 
-  Block* allocate(uint64_t bytes, bool fresh = false);  // fresh: all zero
+  Block* allocate(uint64_t bytes, bool workspace = false);
   [[noreturn]] void refuse(uint64_t bytes, const std::string& why);
   void give_all_back();
   void submit_later(Lock& lock);

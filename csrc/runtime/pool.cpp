@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <tuple>
 #include <utility>
 
 #include "base/settings.h"
@@ -10,6 +11,7 @@ namespace wgt::rt {
 
 namespace {
 constexpr uint64_t kMiB = 1 << 20;
+constexpr size_t kTurns = 8;  // workspaces of a class that one command buffer uses in turns
 std::atomic<uint64_t> next_serial{1};
 }  // namespace
 
@@ -50,7 +52,32 @@ Block* Pool::take(uint64_t bytes) {
   return block;
 }
 
-size_t Pool::count_free(uint64_t bytes) const {
+Block* Pool::take_workspace(uint64_t bytes) {
+  auto found = workspaces_.find(bytes);
+  if (found == workspaces_.end() || found->second.empty()) return nullptr;
+  std::vector<Block*>& blocks = found->second;
+  // The one used for longest; of those that this command buffer has not used the oldest, so that a
+  // loop gets the same again, and finds its bind groups.
+  auto order = [&](const Block* b) {
+    const bool used = b->recording == core_.submitted;
+    return std::tuple(used, used ? b->last_use : b->serial);
+  };
+  auto first = std::min_element(blocks.begin(), blocks.end(), [&](const Block* a, const Block* b) {
+    return order(a) < order(b);
+  });
+  Block* block = *first;
+  if (block->recording == core_.submitted && blocks.size() < kTurns && !limit_) return nullptr;
+  blocks.erase(first);
+  core_.stats.pooled_bytes -= block->bytes;
+  ++core_.stats.buffer_hits;
+  return block;
+}
+
+size_t Pool::count_free(uint64_t bytes, bool workspaces) const {
+  if (workspaces) {
+    auto found = workspaces_.find(bytes);
+    return found == workspaces_.end() ? 0 : found->second.size();
+  }
   auto found = free_.find(bytes);
   return found == free_.end() ? 0
                               : static_cast<size_t>(found->second.end() - found->second.begin());
@@ -100,20 +127,32 @@ void Pool::give(Block* block) {
   if (core_.retired) return drop(block);
   core_.stats.pooled_bytes += block->bytes;
   block->last_use = ++core_.tick;
-  free_[block->bytes].give(block);
+  if (block->workspace)
+    workspaces_[block->bytes].push_back(block);
+  else
+    free_[block->bytes].give(block);
+}
+
+void Pool::take_out(Block* block) {
+  core_.stats.pooled_bytes -= block->bytes;
+  if (block->workspace) {
+    std::erase(workspaces_[block->bytes], block);
+    return;
+  }
+  auto found = free_.find(block->bytes);
+  found->second.remove(block);
+  if (found->second.empty()) free_.erase(found);
 }
 
 void Pool::trim(uint64_t keep) {
   if (core_.stats.pooled_bytes <= keep) return;
   std::vector<Block*> all;
   for (auto& [bytes, blocks] : free_) all.insert(all.end(), blocks.begin(), blocks.end());
+  for (auto& [bytes, blocks] : workspaces_) all.insert(all.end(), blocks.begin(), blocks.end());
   std::sort(all.begin(), all.end(), [](Block* a, Block* b) { return a->last_use < b->last_use; });
   for (Block* block : all) {
     if (core_.stats.pooled_bytes <= keep) return;
-    auto found = free_.find(block->bytes);
-    found->second.remove(block);
-    if (found->second.empty()) free_.erase(found);
-    core_.stats.pooled_bytes -= block->bytes;
+    take_out(block);
     drop(block);
   }
 }

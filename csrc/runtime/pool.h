@@ -36,7 +36,12 @@ class Pool {
       : core_(core), groups_(groups), owner_(owner) {}
   /// A free block of exactly this class, or nothing.
   Block* take(uint64_t bytes);
-  size_t count_free(uint64_t bytes) const;  // blocks of exactly this class
+  /// The same of the workspaces: they take turns, as a buffer that one command buffer uses twice
+  /// has a barrier before its second use. Nothing where one more, a fresh block, is worth its
+  /// memory: never under a limit.
+  Block* take_workspace(uint64_t bytes);
+  /// Free blocks of exactly this class.
+  size_t count_free(uint64_t bytes, bool workspaces) const;
   /// A new one; nothing and the error where wgpu refuses.
   Block* create(uint64_t bytes, WgpuError& error);
   /// Takes back what nobody refers to.
@@ -63,6 +68,7 @@ class Pool {
   size_t live() const { return live_; }  // blocks that someone refers to
 
  private:
+  void take_out(Block* block);  // of the free ones
   void drop(Block* block);
   void release(Block* block);
 
@@ -70,7 +76,8 @@ class Pool {
   BindGroups& groups_;
   Device* owner_;
   std::map<uint64_t, FreeBlocks> free_;
-  Block* first_ = nullptr;  // of all blocks
+  std::map<uint64_t, std::vector<Block*>> workspaces_;  // free, too
+  Block* first_ = nullptr;                              // of all blocks
   uint64_t limit_ = 0;
   uint64_t most_live_ = 0;  // bytes ever in use at once
   size_t live_ = 0;
