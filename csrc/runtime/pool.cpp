@@ -11,7 +11,7 @@ namespace wgt::rt {
 
 namespace {
 constexpr uint64_t kMiB = 1 << 20;
-constexpr size_t kTurns = 8;  // workspaces of a class that one command buffer uses in turns
+constexpr uint64_t kInTurns = 128 * kMiB;  // of workspaces of a class that take turns
 std::atomic<uint64_t> next_serial{1};
 }  // namespace
 
@@ -66,7 +66,8 @@ Block* Pool::take_workspace(uint64_t bytes) {
     return order(a) < order(b);
   });
   Block* block = *first;
-  if (block->recording == core_.submitted && blocks.size() < kTurns && !limit_) return nullptr;
+  if (block->recording == core_.submitted && !limit_ && (blocks.size() + 1) * bytes <= kInTurns)
+    return nullptr;
   blocks.erase(first);
   core_.stats.pooled_bytes -= block->bytes;
   ++core_.stats.buffer_hits;
