@@ -92,7 +92,7 @@ template void Stream::dispatch(Kernel&, const Window*, const void*, uint32_t, ui
 
 bool Stream::is_long_enough() {
   const int usual = settings().submit_dispatches;
-  if (dispatches_ >= kGrowth * usual) return true;
+  if (dispatches_ / kGrowth >= usual) return true;
   if (dispatches_ % usual) return false;  // looked at a moment ago
   auto has_enough = [&] { return core_.submitted - core_.signals->completed.load() >= kEnough; };
   if (!has_enough()) return true;
