@@ -272,6 +272,7 @@ G = {
     "vander": lambda x: wt.vander(x[0]),
     "polyval": lambda x: wt.polyval(x[0], x[1]),
     "piecewise": lambda x: wt.piecewise(x, [x < 0], [lambda t: t * t, lambda t: t * 3]),
+    "masked_select": lambda x: x.masked_select(x[0] < 0) ** 2,
     "masked_fill": lambda x: x.masked_fill(x < 0, 2.0) * x,
     "clone": lambda x: x.clone() * x,
     "expand": lambda x: x.unsqueeze(0).expand(3, -1, -1) * x,

@@ -9,13 +9,14 @@ import numpy as np
 
 from wgtensor import _core
 from wgtensor._arrays import ArrayLike, as_tensor
-from wgtensor._core import Tensor, UnsupportedError
+from wgtensor._core import Tensor
 from wgtensor._dtypes import iinfo
 from wgtensor._functions import arange, astype
 from wgtensor._generated import rint
 from wgtensor._generated import where as _select
 from wgtensor._manipulation import Cut, along, assemble, axis_of, strides_of
 from wgtensor._naming import public
+from wgtensor._quantiles import median
 
 __all__ = ["pad"]
 
@@ -29,6 +30,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     "linear_ramp": ("end_values",),
     "maximum": ("stat_length",),
     "mean": ("stat_length",),
+    "median": ("stat_length",),
     "minimum": ("stat_length",),
     "reflect": ("reflect_type",),
     "symmetric": ("reflect_type",),
@@ -42,14 +44,12 @@ def pad(x: ArrayLike, pad_width: Any, mode: str = "constant", **options: Any) ->
 
     pad_width: a number, (before, after), a pair for each axis, or a dict from axes to these. Modes
     and their keywords: constant (constant_values=0), edge, empty, linear_ramp (end_values=0),
-    maximum, mean, minimum (stat_length=None), reflect and symmetric (reflect_type='even' or
+    maximum, mean, median, minimum (stat_length=None), reflect and symmetric (reflect_type='even' or
     'odd'), wrap. Raises ValueError for an unknown mode or keyword, negative widths and empty axes
-    without anything to extend, UnsupportedError for 'median'.
+    without anything to extend.
     """
     if callable(mode):
         raise TypeError("[pad] mode is no function here: np.pad(np.asarray(x), ...) takes one")
-    if mode == "median":
-        raise UnsupportedError("[pad] mode 'median' needs sorting, which is not there yet")
     if mode not in _OPTIONS:
         raise ValueError(f"[pad] mode must be one of {', '.join(_OPTIONS)}, not {mode!r}")
     if unknown := set(options) - set(_OPTIONS[mode]):
@@ -291,6 +291,14 @@ def _ramp(edge: Tensor, end: Any, step: Tensor, width: int) -> Tensor:
     return _select(up, low + part, low - part)
 
 
+_STATISTICS: dict[str, Callable[..., Tensor]] = {
+    "maximum": Tensor.max,
+    "mean": Tensor.mean,
+    "median": median,
+    "minimum": Tensor.min,
+}
+
+
 def _statistics(
     t: Tensor, axis: int, width: tuple[int, int], mode: str, lengths: tuple[Any, Any]
 ) -> tuple[Tensor, Tensor]:
@@ -301,14 +309,11 @@ def _statistics(
         if length is not None and (not isinstance(length, int) or length < 0):
             raise ValueError(f"[pad] stat_length must be of integers of 0 or more, not {length!r}")
         taken = n if length is None else min(length, n)
-        if taken == 0 and mode != "mean":
+        if taken == 0 and mode in ("maximum", "minimum"):
             raise ValueError(f"[pad] stat_length of 0 gives no {mode}")
         near = t[along(axis, slice(n - taken, None) if after else slice(0, taken))]
-        if mode == "mean":
-            value = near.mean(axis=axis, keepdims=True)
-        else:
-            value = (near.max if mode == "maximum" else near.min)(axis=axis, keepdims=True)
-        if mode == "mean" and t.dtype.kind in "iu":
+        value = _STATISTICS[mode](near, axis=axis, keepdims=True)
+        if value.dtype != t.dtype and t.dtype.kind in "iu":
             value = rint(value)
         made.append(value.broadcast_to((*t.shape[:axis], w, *t.shape[axis + 1 :])))
     return made[0], made[1]

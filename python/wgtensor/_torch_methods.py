@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wgtensor import _functions as f
+from wgtensor import _quantiles
 from wgtensor._arrays import ArrayLike, as_tensor, as_values
 from wgtensor._core import DTypeError, ShapeError, Tensor
 from wgtensor._dtypes import DType, bool_, float16, float32, float64, int32, int64, is_dtype
@@ -17,7 +18,7 @@ from wgtensor._generated import divide, multiply, subtract
 from wgtensor._generated import where as _select
 from wgtensor._indexing import take, take_along_axis
 from wgtensor._joining import chunk
-from wgtensor._manipulation import as_int, axis_of, unstack
+from wgtensor._manipulation import as_int, axis_of, broadcast_arrays, unstack
 from wgtensor._naming import as_method
 from wgtensor._reductions import Axis
 from wgtensor.linalg import vector_norm
@@ -115,6 +116,34 @@ def _masked_fill(self: Tensor, mask: ArrayLike, value: ArrayLike) -> Tensor:
     if made.shape != self.shape:
         raise ShapeError(f"[masked_fill] a mask of shape {m.shape} for shape {self.shape}")
     return made
+
+
+def _masked_select(self: Tensor, mask: ArrayLike) -> Tensor:
+    """The elements where the mask holds, in a row; mask and tensor broadcast. How many there are is
+    read back."""
+    m = as_tensor("masked_select", mask, self.device)
+    if m.dtype.kind != "b":
+        raise DTypeError(f"[masked_select] a mask is of bools, not {m.dtype}")
+    x, m = broadcast_arrays(self, m)
+    return x[m]
+
+
+def _quantile_of(name: str) -> Callable[..., Tensor]:
+    function = getattr(_quantiles, name)
+
+    def method(
+        self: Tensor,
+        q: Any,
+        dim: Axis = None,
+        keepdim: bool = False,
+        *,
+        interpolation: str = "linear",
+    ) -> Tensor:
+        made: Tensor = function(self, q, axis=dim, keepdims=keepdim, method=interpolation)
+        return made
+
+    method.__doc__ = f"As `{name}`, with PyTorch's words for axis and method."
+    return method
 
 
 def _masked_fill_(self: Tensor, mask: ArrayLike, value: ArrayLike) -> Tensor:
@@ -224,6 +253,9 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "gather": _gather,
     "masked_fill": _masked_fill,
     "masked_fill_": _masked_fill_,
+    "masked_select": _masked_select,
+    "quantile": _quantile_of("quantile"),
+    "nanquantile": _quantile_of("nanquantile"),
     "fill_": _fill_,
     "fill": _fill,
     "tobytes": _tobytes,
