@@ -10,6 +10,27 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
 
+#: A script's beginning: a tensor, and functions that compute and wait.
+HEAD = """
+import atexit, os, sys, threading, time, weakref
+import numpy as np
+import wgtensor as wt
+
+x = wt.asarray(np.arange(1000, dtype="float32"))
+
+def compute(seconds):
+    end = time.monotonic() + seconds
+    y = x
+    while time.monotonic() < end:
+        y = (y * 1.01 + 1) / 2
+        large = wt.ones((300, 300)) @ wt.ones((300, 300)) + y.sum()
+        assert large.numpy().shape == (300, 300)
+
+def wait_for_work():
+    while wt.stats()["dispatches"] < 4:
+        time.sleep(0.001)
+"""
+
 
 def run_script(
     script: str,

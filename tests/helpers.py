@@ -171,3 +171,11 @@ def counted(function: Any) -> tuple[Any, list[int]]:
         return function(*args, **kwargs)
 
     return wt.jit(wrapped), calls
+
+
+def arrays(
+    rng: np.random.Generator, *shapes: tuple[int, ...], dtype: str = "float32"
+) -> tuple[Any, Any]:
+    """random_array() of each shape, and the same as tensors."""
+    made = [random_array(rng, s, dtype) for s in shapes]
+    return made, [wt.asarray(a) for a in made]

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import wgtensor as wt
 from preload import run_counted
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="LD_PRELOAD")
@@ -55,7 +56,8 @@ count("softmax", lambda: (x * y).softmax(axis=-1),
     )
 
 
-def test_a_large_reduction_takes_two_stages() -> None:
+def test_the_splits_of_a_large_reduction_meet() -> None:
+    """In its kernel where workgroups may, else in a second one."""
     result = run_counted(
         ARRAYS
         + """
@@ -67,7 +69,8 @@ b = array(1 << 14, 64)
 count("columns", lambda: (y * 2).sum(axis=0), (b.astype("float64") * 2).sum(axis=0))
 """
     )
-    assert result == {"large": 2, "columns": 2}
+    kernels = 1 if wt.default_device().backend == "vulkan" else 2
+    assert result == {"large": kernels, "columns": kernels}
 
 
 STEP = """

@@ -47,7 +47,7 @@ def test_unary_ufuncs_give_tensors(name: str, a: Array, t: wt.Tensor) -> None:
         lambda x, y: np.matmul(x, y.T),
     ],
 )
-def test_arrays_and_tensors_mix_from_both_sides(operation: Any, a: Array, t: wt.Tensor) -> None:
+def test_arrays_mix_from_both_sides(operation: Any, a: Array, t: wt.Tensor) -> None:
     b = a[::-1].copy()
     is_tensor(operation(t, b), operation(a, b))
     is_tensor(operation(b, t), operation(b, a))

@@ -30,8 +30,8 @@ class Accumulator {
   /// differs by `mask`.
   std::string declare_shuffle(int width) const;
 
-  /// Functions `rd_leave(at, acc)` and `rd_found(at)` that keep an accumulator in atomic words of 32
-  /// bits, `apart` from each other.
+  /// Functions `rd_leave(at, acc)` and `rd_found(at)` that keep an accumulator in atomic words of
+  /// 32 bits, `apart` from each other.
   std::string declare_meeting(const std::string& binding, int width, int apart) const;
 
   // Expressions.
