@@ -176,6 +176,7 @@ class ProductLowering {
     if (const int64_t pieces = may_cut ? pieces_of_all(target) : 1; pieces > 1) {
       kernels::MatmulProblem p = problem_;
       p.batch = pieces;
+      p.pieces = true;
       p.k = length_of_pieces(p.k, pieces);
       Stage out;
       out.variant = variant_for(p);

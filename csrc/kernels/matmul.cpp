@@ -122,6 +122,7 @@ std::string matmul_class(const MatmulProblem& p, int (*size_step)(int64_t size, 
   out +=
       text("A", reading_of_a(p), p.a_rows, p.a_k) + text("B", reading_of_b(p), p.b_columns, p.b_k);
   if (p.half_sums || p.by_function) out += p.half_sums ? " halves" : " float16";
+  if (p.pieces) out += " pieces";
   return out + (p.long_epilogue ? " long" : " short");
 }
 

@@ -50,6 +50,7 @@ struct MatmulProblem {
   bool by_function = false;    // operands are read by mm_read_N(i), not from inN[i]
   int64_t last_k = 0;          // of some matrices, whose k is less; 0: of none
   bool half_sums = false;      // operands are f16, and so are the products of a step and their sums
+  bool pieces = false;         // the batch is pieces along k of one product, which meet
 };
 
 struct MatmulLaunch {

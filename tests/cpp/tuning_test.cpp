@@ -55,6 +55,7 @@ TEST_CASE("matmul classes: neighbouring sizes share one, what changes the kernel
   for (auto change : {+[](kernels::MatmulProblem& r) { r.dtype = DType::int32; },
                       +[](kernels::MatmulProblem& r) { r.batch = 64; },
                       +[](kernels::MatmulProblem& r) { r.long_epilogue = true; },
+                      +[](kernels::MatmulProblem& r) { r.pieces = true; },
                       +[](kernels::MatmulProblem& r) { r.a_aligned = false; },
                       +[](kernels::MatmulProblem& r) { std::swap(r.b_rs, r.b_cs); },
                       +[](kernels::MatmulProblem& r) {

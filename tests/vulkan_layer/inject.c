@@ -1,9 +1,11 @@
 // A Vulkan layer that makes calls fail on request: device loss, lack of memory, a GPU that hangs.
 // WGT_INJECT_FILE names a file with one `struct control`, mapped by the test and by this layer.
+// WGT_SPIRV_FOLDER: where each shader is kept as the driver gets it.
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -150,6 +152,21 @@ static VKAPI_ATTR VkResult VKAPI_CALL inject_vkAllocateMemory(VkDevice h,
   return NEXT(d, vkAllocateMemory)(h, info, a, memory);
 }
 
+static VKAPI_ATTR VkResult VKAPI_CALL
+inject_vkCreateShaderModule(VkDevice h, const VkShaderModuleCreateInfo* info,
+                            const VkAllocationCallbacks* a, VkShaderModule* module) {
+  static atomic_int number;
+  const char* folder = getenv("WGT_SPIRV_FOLDER");
+  char path[4096];
+  if (folder) {
+    snprintf(path, sizeof(path), "%s/%d.spv", folder, atomic_fetch_add(&number, 1));
+    FILE* file = fopen(path, "wb");
+    if (!file || fwrite(info->pCode, 1, info->codeSize, file) != info->codeSize) abort();
+    fclose(file);
+  }
+  return NEXT(device_of(h), vkCreateShaderModule)(h, info, a, module);
+}
+
 // The loader's list of what to call next, advanced for the layer below.
 static void* link_info(const void* next, VkStructureType type) {
   VkLayerInstanceCreateInfo* at = (VkLayerInstanceCreateInfo*)next;
@@ -257,6 +274,7 @@ static const struct entry {
     ENTRY(vkGetSemaphoreCounterValue),
     ENTRY(vkGetSemaphoreCounterValueKHR),
     ENTRY(vkAllocateMemory),
+    ENTRY(vkCreateShaderModule),
 };
 enum { kFirstOfDevice = 4 };
 
