@@ -65,25 +65,26 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
 //% if MEET
   // Each split leaves what it has, then counts up; who comes last folds all of them, in order.
   let group = wid.z * nwg.x + wid.x;
-  let left = {{ZEROS}}u + group * {{SPLITS}} * {{LEFT}}u + local;
-  if (lane == 0u) { rd_leave(left + split * {{LEFT}}u, acc); }
+  let left = {{ZEROS}}u + group * {{SPLITS}} * {{LEAVES}}u + local;
+  if (lane == 0u) { rd_leave(left + split * {{LEAVES}}u, acc); }
   storageBarrier();
   if (lid.x == 0u) { rd_before = atomicAdd(&{{WORKSPACE}}[group], 1u); }
   if (workgroupUniformLoad(&rd_before) + 1u < {{SPLITS}}) { return; }
   storageBarrier();
   if (lid.x == 0u) { atomicStore(&{{WORKSPACE}}[group], 0u); }
-  acc = {{NOTHING}};
+  acc = {{FOLD_IDENTITY}};
   var next = lane;
+  // As above, in blocks of 16 turns: there are at most 4096 splits.
   loop {
     if (next + {{3 * TR}}u >= {{SPLITS}}) { break; }
-    var block = {{NOTHING}};
+    var block = {{FOLD_IDENTITY}};
     for (var turn = 0u; turn < 16u; turn += 1u) {
       if (next + {{3 * TR}}u >= {{SPLITS}}) { break; }
-      let at = left + next * {{LEFT}}u;
+      let at = left + next * {{LEAVES}}u;
       let a0 = rd_found(at);
-      let a1 = rd_found(at + {{TR * LEFT}}u);
-      let a2 = rd_found(at + {{2 * TR * LEFT}}u);
-      let a3 = rd_found(at + {{3 * TR * LEFT}}u);
+      let a1 = rd_found(at + {{TR * LEAVES}}u);
+      let a2 = rd_found(at + {{2 * TR * LEAVES}}u);
+      let a3 = rd_found(at + {{3 * TR * LEAVES}}u);
       block = {{FOLD}}(block, {{FOLD}}({{FOLD}}(a0, a1), {{FOLD}}(a2, a3)));
       next += {{4 * TR}}u;
     }
@@ -91,7 +92,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   }
   loop {
     if (next >= {{SPLITS}}) { break; }
-    acc = {{FOLD}}(acc, rd_found(left + next * {{LEFT}}u));
+    acc = {{FOLD}}(acc, rd_found(left + next * {{LEAVES}}u));
     next += {{TR}}u;
   }
   {

@@ -179,3 +179,8 @@ def arrays(
     """random_array() of each shape, and the same as tensors."""
     made = [random_array(rng, s, dtype) for s in shapes]
     return made, [wt.asarray(a) for a in made]
+
+
+def workgroups_meet(device: wt.Device) -> bool:
+    """Whether those of one kernel may, where a second one would follow."""
+    return device.backend == "vulkan"

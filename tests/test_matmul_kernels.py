@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wgtensor as wt
-from helpers import random_array, setting
+from helpers import random_array, setting, workgroups_meet
 
 pytestmark = pytest.mark.limits
 
@@ -82,10 +82,6 @@ def test_sums_of_halves_err_by_steps(k: int, rng: np.random.Generator) -> None:
     assert (np.abs(result - x @ y) / most).mean() < 2.0**-11
 
 
-def meets(device: wt.Device) -> bool:
-    return device.backend == "vulkan"
-
-
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 @pytest.mark.parametrize("turned", [False, True])
 def test_last_tiles_in_pieces(dtype: str, turned: bool, rng: np.random.Generator) -> None:
@@ -100,7 +96,11 @@ def test_last_tiles_in_pieces(dtype: str, turned: bool, rng: np.random.Generator
     y, z, w = (wt.asarray(v, device=device).eval() for v in (b, bias, residual))
     whole = a.astype(np.float64) @ b.astype(np.float64)
     # Workgroups meet where their barriers hold for the whole device.
-    cut = ["matmul in pieces"] if meets(device) else ["matmul pieces", "matmul", "matmul sums"]
+    cut = (
+        ["matmul in pieces"]
+        if workgroups_meet(device)
+        else ["matmul pieces", "matmul", "matmul sums"]
+    )
     assert [line.split("(")[0].strip() for line in wt.explain(x @ y).splitlines()[1:]] == cut
     for pieces, kernels in ((0, len(cut)), (1, 1)):
         with setting(matmul_pieces=pieces):
@@ -121,7 +121,7 @@ def test_workgroups_meet(
     """Few tiles are cut along k; who comes last adds up, however often and in whatever buffer."""
     with setting(kernels="gpu"):
         device = wt.Device()
-    if not meets(device):
+    if not workgroups_meet(device):
         pytest.skip("two kernels: test_matmul.py")
     a, b = rng.integers(-1, 2, (m, k)).astype(dtype), rng.integers(-1, 2, (k, n)).astype(dtype)
     x = wt.asarray(a.T.copy() if turned else a, device=device)
@@ -158,15 +158,18 @@ def test_no_room_to_meet(rng: np.random.Generator) -> None:
     m, k, n = 65, 4096, 65
     a, b = (rng.integers(-1, 2, s).astype("float32") for s in ((m, k), (k, n)))
     rest = [rng.integers(-3, 4, (m, n)).astype("float32") for _ in range(5)]
-    for limits in ({"limits": "default"}, {"max_binding": 4 * m * k + 256}):
+    for limits in ({"limits": "default"}, {"max_binding": 5 << 18}):  # pieces have 2 MiB
         with setting(kernels="gpu", **limits):
             device = wt.Device()
         x, y, *z = (wt.asarray(v, device=device).eval() for v in (a, b, *rest))
         result = x @ y
         for v in z:
             result = result + v
+        text = wt.explain(result)
+        assert "matmul in pieces" not in text
+        assert "parts" not in text
         if "limits" in limits:  # all in one kernel, or in that and the sum of pieces
-            assert "map" not in wt.explain(result)
+            assert "map" not in text
         np.testing.assert_array_equal(result.numpy(), a @ b + sum(rest))
 
 

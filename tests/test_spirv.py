@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import wgtensor as wt
 from children import run_script
 from vulkan_layer.inject import Injector
 
@@ -40,7 +41,10 @@ def instructions(code: Path) -> Iterator[tuple[int, list[int]]]:
         at += length
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the layer is for Linux")
+@pytest.mark.skipif(
+    sys.platform != "linux" or wt.default_device().backend != "vulkan",
+    reason="the layer is of Vulkan, for Linux",
+)
 def test_barriers_and_atomics_are_of_the_device(tmp_path: Path) -> None:
     with Injector() as injector:
         env = {**injector.env(), "WGT_SPIRV_FOLDER": str(tmp_path), "WGTENSOR_KERNELS": "gpu"}

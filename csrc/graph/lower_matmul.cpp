@@ -172,7 +172,9 @@ class ProductLowering {
       const int variant = forced >= 0 ? forced : measured_variant(c_, gi_, p);
       return kernels::plan_matmul(target, p, variant).variant;
     };
-    const bool may_cut = !k_.windowed && (n_.bits & kMayCut);
+    // Each operand is perhaps bound twice.
+    const bool may_cut = !k_.windowed && (n_.bits & kMayCut) &&
+                         (!c_.device.workgroups_meet() || has_room_to_meet(k_, 2));
     if (const int64_t pieces = may_cut ? pieces_of_all(target) : 1; pieces > 1) {
       kernels::MatmulProblem p = problem_;
       p.batch = pieces;
@@ -221,9 +223,8 @@ class ProductLowering {
 
   static Meeting meeting(const kernels::MatmulTail& t) { return {t.tiles, t.fours() * 4}; }
 
-  // Each operand is perhaps bound twice.
   bool meets(const kernels::MatmulTail& t) const {
-    return can_meet(k_, meeting(t), 2) &&
+    return can_meet(k_, meeting(t)) &&
            t.first + t.tiles * t.pieces <= c_.device.limits().max_groups;
   }
 

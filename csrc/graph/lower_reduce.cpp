@@ -33,10 +33,10 @@ class ReduceLowering {
     Kernel kernel(*this);
     Shape s = choose(kernel.in, kernel.out);
     if (s.splits == 1) return first_stage(kernel, s, {});
-    Staging staging{c_.scratch(), s.splits, 0};
-    staging.meet = can_meet(kernel.k, meeting(s), 0);
-    first_stage(kernel, s, staging);
-    if (!staging.meet) second_stage(s, staging.value, {});
+    const bool meet = has_room_to_meet(kernel.k, 0) && can_meet(kernel.k, meeting(s));
+    const int scratch = c_.scratch();
+    first_stage(kernel, s, {meet ? Staging::meeting : Staging::planes, scratch, s.splits});
+    if (!meet) second_stage(s, scratch, {});
   }
 
  private:
@@ -63,11 +63,12 @@ class ReduceLowering {
     Part part;                    // ranges of outputs and of reduced elements; empty: all
   };
 
-  /// Where partial results go: planes of [splits, outputs] words.
+  /// Where what splits give goes: there is one; planes of [splits, outputs] words in scratch, for a
+  /// second kernel; or a workspace, in which the workgroups of this kernel meet.
   struct Staging {
-    int value = -1;  // scratch; -1: the outputs are written at once
+    enum Kind { none, planes, meeting } kind = none;
+    int value = -1;
     int64_t splits = 1, first_split = 0;
-    bool meet = false;  // in one kernel: what is left lies by workgroups instead
   };
 
   // Large buffers: for each range of outputs one kernel for each range of reduced elements, and,
@@ -93,7 +94,8 @@ class ReduceLowering {
       for (size_t i = 0; i < shapes.size(); ++i) {
         Kernel kernel(*this);
         restrict(kernel, {outputs, grid[1][i]});
-        first_stage(kernel, shapes[i], {scratch, splits, done});
+        const Staging::Kind kind = scratch < 0 ? Staging::none : Staging::planes;
+        first_stage(kernel, shapes[i], {kind, scratch, splits, done});
         done += shapes[i].splits;
       }
       if (scratch < 0) continue;
@@ -134,7 +136,7 @@ class ReduceLowering {
     KernelCode& k = kernel.k;
     SpaceCode &in = kernel.in, &out = kernel.out;
     Accumulator acc(k, node_->reduce, type_);
-    bool staged = staging.value >= 0 && !staging.meet;
+    const bool staged = staging.kind == Staging::planes;
     // Both sides state their wishes before either writes code: they may read the same binding.
     int width = std::max(s.ow, s.rw);
     in.set_width(width, s.ow == 4 ? 0 : 1);
@@ -158,24 +160,28 @@ class ReduceLowering {
     } else {
       finish = finish_outputs(k, acc, out, s.ow);
       make_results(k, step);
-      if (staging.meet) finish += meet(k, acc, step, s, staging.value);
     }
-    emit_kernel(k, acc, step, s, load + finish, staged);
+    if (staging.kind == Staging::meeting) use_workspace(step, staging.value, meeting(s));
+    emit_kernel(k, acc, step, s, load + finish, staging);
   }
 
-  static int64_t groups(const Shape& s) { return (s.outs / s.ow + s.to - 1) / s.to; }
-
   // Words of 32 bits that a workgroup leaves.
-  int64_t left(const Shape& s) const {
+  int64_t leaves(const Shape& s) const {
     return Accumulator::bytes(node_->reduce, type_) / 4 * s.ow * s.to;
   }
 
-  Meeting meeting(const Shape& s) const { return {groups(s), groups(s) * s.splits * left(s)}; }
+  Meeting meeting(const Shape& s) const { return {s.groups(), s.groups() * s.splits * leaves(s)}; }
 
-  std::string meet(KernelCode& k, const Accumulator& acc, Step& step, const Shape& s, int scratch) {
-    workspace_ = bind_workspace(k, scratch);
-    use_workspace(step, scratch, meeting(s));
-    return acc.declare_meeting(workspace_, s.ow, s.to);
+  // What the template wants for it, and functions.
+  std::string meet(kernels::Vars& vars, KernelCode& k, Accumulator& acc, const Shape& s,
+                   int scratch) const {
+    const std::string workspace = bind_workspace(k, scratch);
+    vars.set("WORKSPACE", workspace);
+    vars.set("ZEROS", int64_t{rt::kWorkspaceZeros});
+    vars.set("LEAVES", leaves(s));
+    vars.set("FOLD_IDENTITY", acc.identity(s.ow));
+    vars.set("SPLITS", k.params.add("splits", static_cast<uint32_t>(s.splits)));
+    return acc.declare_meeting(workspace, s.ow, s.to);
   }
 
   // The step that writes outputs first makes them.
@@ -304,7 +310,7 @@ class ReduceLowering {
     choose_threads(s, packed_ > 0, c_.device.software_kernels());
     s.chunk = s.count;
     out.set_width(1, 0);
-    bind_scratch(k, acc, s, {part, first.splits, -1});
+    bind_scratch(k, acc, s, {Staging::planes, part, first.splits, -1});
     std::string outs = k.params.add("outs", static_cast<uint32_t>(s.outs));
     std::string plane = k.params.add("plane", static_cast<uint32_t>(s.outs * s.count));
     std::string from = k.binding_name(part) + "[r * " + outs + " + o";
@@ -314,11 +320,11 @@ class ReduceLowering {
     Step step;
     make_results(k, step);
     step.dies.push_back(part);
-    emit_kernel(k, acc, step, s, load + finish_outputs(k, acc, out, 1), false);
+    emit_kernel(k, acc, step, s, load + finish_outputs(k, acc, out, 1), {});
   }
 
   void emit_kernel(KernelCode& k, Accumulator& acc, Step& step, const Shape& s,
-                   const std::string& functions, bool staged) {
+                   const std::string& functions, const Staging& staging) {
     int width = std::max(s.ow, s.rw);
     std::string types = acc.declare(width);
     if (s.rw == 4) types += acc.declare(1) + acc.declare_fold();
@@ -336,21 +342,17 @@ class ReduceLowering {
     vars.set("OW", int64_t{s.ow});
     vars.set("RW", int64_t{s.rw});
     vars.set("ROW", int64_t{s.row});
-    vars.set("BOOLS", int64_t{flags_ && !staged});
-    vars.set("MEET", int64_t{!workspace_.empty()});
-    vars.set("WORKSPACE", workspace_);
-    vars.set("ZEROS", int64_t{rt::kWorkspaceZeros});
-    vars.set("LEFT", left(s));
-    vars.set("NOTHING", acc.identity(s.ow));
-    vars.set("SPLITS",
-             workspace_.empty() ? "" : k.params.add("splits", static_cast<uint32_t>(s.splits)));
+    vars.set("BOOLS", int64_t{flags_ && staging.kind != Staging::planes});
+    const bool meets = staging.kind == Staging::meeting;
+    vars.set("MEET", int64_t{meets});
+    if (meets) types += meet(vars, k, acc, s, staging.value);
     vars.set("WORDS", stores_);
     vars.set("OUTS", k.params.add("outs", static_cast<uint32_t>(s.outs)));
     vars.set("COUNT", k.params.add("count", static_cast<uint32_t>(s.count)));
     vars.set("CHUNK", k.params.add("chunk", static_cast<uint32_t>(s.chunk)));
     vars.set("FUNCTIONS", types + functions);
     vars.set("DECLARATIONS", k.declarations());
-    fold_groups(static_cast<uint64_t>(groups(s)), c_.device.limits().max_groups, step.x, step.z);
+    fold_groups(static_cast<uint64_t>(s.groups()), c_.device.limits().max_groups, step.x, step.z);
     step.y = static_cast<uint32_t>(s.splits);
     k.finish(step, std::string("reduce ") + reduce_name(node_->reduce),
              kernels::expand("reduce.wgsl", vars));
@@ -365,8 +367,7 @@ class ReduceLowering {
   int words_;   // of a result
   int packed_ = 0;
   bool flags_ = false, made_ = false;
-  std::string stores_;     // of packed outputs
-  std::string workspace_;  // where workgroups meet; empty: they do not
+  std::string stores_;  // of packed outputs
 };
 
 }  // namespace

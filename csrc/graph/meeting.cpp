@@ -8,12 +8,14 @@ uint64_t Meeting::bytes() const {
   return 4 * (rt::kWorkspaceZeros + static_cast<uint64_t>(words));
 }
 
-bool can_meet(const KernelCode& k, const Meeting& meeting, size_t more) {
-  const rt::Limits& limits = k.device.limits();
-  const size_t most = std::min<size_t>(limits.max_storage_buffers, kMaxBuffers);
+bool has_room_to_meet(const KernelCode& k, size_t more) {
+  const size_t most = std::min<size_t>(k.device.limits().max_storage_buffers, kMaxBuffers);
+  return k.group.externals.size() + k.group.outputs.size() + more + 1 <= most;
+}
+
+bool can_meet(const KernelCode& k, const Meeting& meeting) {
   return k.device.workgroups_meet() && meeting.counters <= rt::kWorkspaceZeros &&
-         meeting.bytes() <= limits.max_binding &&
-         k.group.externals.size() + k.group.outputs.size() + more + 1 <= most;
+         meeting.bytes() <= k.device.limits().max_binding;
 }
 
 std::string bind_workspace(KernelCode& k, int scratch) {

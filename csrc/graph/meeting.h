@@ -13,8 +13,11 @@ struct Meeting {
   uint64_t bytes() const;
 };
 
-/// Whether a kernel of the group may: it binds `more` than what the group reads and writes.
-bool can_meet(const KernelCode& k, const Meeting& meeting, size_t more);
+/// Whether a kernel of the group can bind a workspace: it binds `more` than what the group reads
+/// and writes.
+bool has_room_to_meet(const KernelCode& k, size_t more);
+/// Whether it may then.
+bool can_meet(const KernelCode& k, const Meeting& meeting);
 /// The name of the workspace's binding, whose elements are atomic.
 std::string bind_workspace(KernelCode& k, int scratch);
 /// The step takes the workspace and gives it back.

@@ -126,6 +126,8 @@ void verify_plan(const FlushGraph& g, const Plan& plan) {
         state[static_cast<size_t>(o.in_place)] = 2;
       }
       state[static_cast<size_t>(o.value)] = 1;
+      if (o.workspace && std::find(s.dies.begin(), s.dies.end(), o.value) == s.dies.end())
+        internal_error("[" + s.what + "] keeps a workspace");
     }
     for (int v : s.dies) state[static_cast<size_t>(v)] = 2;
   }

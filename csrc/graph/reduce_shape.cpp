@@ -29,13 +29,13 @@ constexpr int64_t kAtHand = 16384;
 
 // Enough workgroups to fill the device, each with work worth its start.
 void split(ReduceShape& s, bool software, int64_t target) {
-  int64_t groups = (s.outs / s.ow + s.to - 1) / s.to;
   const int64_t least = software ? 65536 : 8192;
   int64_t work = s.count * s.to * s.ow;
-  // Half of the workgroups wanted, without a second kernel, are as good; so are fewer columns.
+  // Half of the workgroups wanted, which leave nothing to each other, are as good; so are fewer
+  // columns.
   const int64_t most_splits = s.row ? 1024 : 512;
-  s.splits = std::clamp<int64_t>(std::min(target / std::max<int64_t>(groups, 1), work / least), 1,
-                                 most_splits);
+  s.splits = std::clamp<int64_t>(std::min(target / std::max<int64_t>(s.groups(), 1), work / least),
+                                 1, most_splits);
   if (!software && s.splits < 4) s.splits = 1;
   int64_t most = kMostSteps * s.tr * s.rw;
   if (software && !s.row)

@@ -11,6 +11,7 @@ struct ReduceShape {
   int tr = 256, to = 1;  // lanes along the reduced elements, outputs, per workgroup
   int ow = 1, rw = 1;    // elements of a step along outputs, along reduced elements
   int64_t outs = 0, count = 0, splits = 1, chunk = 0;
+  int64_t groups() const { return (outs / ow + to - 1) / to; }  // workgroups of a split
 };
 
 /// Lanes, where the rest is known. `words`: there are packed results, which share words.

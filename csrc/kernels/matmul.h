@@ -62,7 +62,7 @@ struct MatmulLaunch {
 };
 
 /// The last tiles, which would leave most of a GPU idle, in pieces along k: each of `length`, but
-/// for the last one, which may be shorter. Their sums are another kernel's work.
+/// for the last one, which may be shorter.
 struct MatmulTail {
   int64_t first = 0, tiles = 0;  // none: 0 tiles
   int64_t pieces = 1, length = 0;

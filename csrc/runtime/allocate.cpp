@@ -22,8 +22,7 @@ BufferRef Device::allocate(uint64_t bytes) {
 BufferRef Device::workspace(uint64_t bytes) {
   impl_->core.check();
   impl_->collect();
-  Block* block = impl_->allocate(bytes, true);  // a fresh one is zero
-  block->workspace = true;
+  Block* block = impl_->allocate(bytes, true);
   block->recording = impl_->core.submitted;
   impl_->pool.used(block);
   return BufferRef(block);
@@ -46,8 +45,11 @@ void Device::reserve(const std::vector<Need>& needs) {
   uint64_t peak = stats.peak_bytes;
   try {
     for (const Need& n : needs)
-      for (size_t i = 0; i < n.count; ++i)
-        held.push_back(n.workspace ? workspace(n.bytes) : allocate(n.bytes));
+      for (size_t i = 0; i < n.count; ++i) {
+        Block* block = impl_->allocate(n.bytes, n.workspace);
+        impl_->pool.used(block);
+        held.emplace_back(block);
+      }
   } catch (...) {
     stats.peak_bytes = peak;
     throw;
@@ -80,23 +82,26 @@ Block* Device::Impl::allocate(uint64_t bytes, bool workspace) {
   if (bytes > core.limits.max_buffer)
     refuse(bytes, "its largest buffer has " + std::to_string(core.limits.max_buffer) + " bytes");
   uint64_t size = rt::size_class(bytes, core.limits.max_buffer);
-  auto reuse = [&] { return workspace ? pool.take_workspace(size) : pool.take(size); };
-  if (Block* block = reuse()) return block;
+  auto reuse = [&](bool used) {
+    return workspace ? pool.take_workspace(size, used) : pool.take(size);
+  };
+  if (Block* block = reuse(false)) return block;
   if (!pool.make_room(size)) {
     if (reclaim) reclaim();
     take_dead();
-    if (Block* block = reuse()) return block;
+    if (Block* block = reuse(true)) return block;
     if (!pool.make_room(size))
       refuse(bytes, "the limit of " + std::to_string(pool.limit()) + " bytes leaves " +
                         std::to_string(*pool.available()) +
                         "; let tensors go, or raise it by set_memory_limit()");
   }
   WgpuError error;
-  if (Block* block = pool.create(size, error)) return block;
+  if (Block* block = pool.create(size, workspace, error)) return block;
   if (!error.out_of_memory()) raise_wgpu(core, error, "allocating a buffer");
+  if (Block* block = reuse(true)) return block;
   stream.submit();  // what is recorded needs its memory until it ran
   give_all_back();
-  if (Block* block = pool.create(size, error)) return block;
+  if (Block* block = pool.create(size, workspace, error)) return block;
   if (!error.out_of_memory()) raise_wgpu(core, error, "allocating a buffer");
   refuse(bytes, "out of memory, with " + std::to_string(core.stats.live_bytes) +
                     " bytes in use; let tensors go, or work on smaller parts");

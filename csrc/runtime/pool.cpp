@@ -11,7 +11,7 @@ namespace wgt::rt {
 
 namespace {
 constexpr uint64_t kMiB = 1 << 20;
-constexpr uint64_t kInTurns = 128 * kMiB;  // of workspaces of a class that take turns
+constexpr uint64_t kInTurns = 128 * kMiB;  // of workspaces that take turns
 std::atomic<uint64_t> next_serial{1};
 }  // namespace
 
@@ -52,24 +52,22 @@ Block* Pool::take(uint64_t bytes) {
   return block;
 }
 
-Block* Pool::take_workspace(uint64_t bytes) {
+Block* Pool::take_workspace(uint64_t bytes, bool used) {
   auto found = workspaces_.find(bytes);
-  if (found == workspaces_.end() || found->second.empty()) return nullptr;
-  std::vector<Block*>& blocks = found->second;
-  // The one used for longest; of those that this command buffer has not used the oldest, so that a
-  // loop gets the same again, and finds its bind groups.
+  if (found == workspaces_.end()) return nullptr;
+  // Of those that this command buffer has not used the oldest, so that a loop gets the same again,
+  // and finds its bind groups; of the others the one used for longest.
   auto order = [&](const Block* b) {
-    const bool used = b->recording == core_.submitted;
-    return std::tuple(used, used ? b->last_use : b->serial);
+    const bool now = b->recording == core_.submitted;
+    return std::tuple(now, now ? b->last_use : b->serial);
   };
-  auto first = std::min_element(blocks.begin(), blocks.end(), [&](const Block* a, const Block* b) {
-    return order(a) < order(b);
-  });
-  Block* block = *first;
-  if (block->recording == core_.submitted && !limit_ && (blocks.size() + 1) * bytes <= kInTurns)
+  Block* block =
+      *std::min_element(found->second.begin(), found->second.end(),
+                        [&](const Block* x, const Block* y) { return order(x) < order(y); });
+  if (block->recording == core_.submitted && !used && !limit_ &&
+      workspace_bytes_ + bytes <= kInTurns)
     return nullptr;
-  blocks.erase(first);
-  core_.stats.pooled_bytes -= block->bytes;
+  take_out(block);
   ++core_.stats.buffer_hits;
   return block;
 }
@@ -84,7 +82,7 @@ size_t Pool::count_free(uint64_t bytes, bool workspaces) const {
                               : static_cast<size_t>(found->second.end() - found->second.begin());
 }
 
-Block* Pool::create(uint64_t bytes, WgpuError& error) {
+Block* Pool::create(uint64_t bytes, bool workspace, WgpuError& error) {
   WGPUBufferDescriptor desc{};
   desc.usage = WGPUBufferUsage_Storage | WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst;
   desc.size = bytes;
@@ -102,6 +100,7 @@ Block* Pool::create(uint64_t bytes, WgpuError& error) {
   block->device = owner_;
   block->handle = handle;
   block->bytes = bytes;
+  block->workspace = workspace;
   block->serial = next_serial.fetch_add(1, std::memory_order_relaxed);
   block->next_block = first_;
   if (first_) first_->prev_block = block;
@@ -128,16 +127,21 @@ void Pool::give(Block* block) {
   if (core_.retired) return drop(block);
   core_.stats.pooled_bytes += block->bytes;
   block->last_use = ++core_.tick;
-  if (block->workspace)
+  if (block->workspace) {
     workspaces_[block->bytes].push_back(block);
-  else
+    workspace_bytes_ += block->bytes;
+  } else {
     free_[block->bytes].give(block);
+  }
 }
 
 void Pool::take_out(Block* block) {
   core_.stats.pooled_bytes -= block->bytes;
   if (block->workspace) {
-    std::erase(workspaces_[block->bytes], block);
+    workspace_bytes_ -= block->bytes;
+    auto found = workspaces_.find(block->bytes);
+    std::erase(found->second, block);
+    if (found->second.empty()) workspaces_.erase(found);
     return;
   }
   auto found = free_.find(block->bytes);

@@ -37,13 +37,13 @@ class Pool {
   /// A free block of exactly this class, or nothing.
   Block* take(uint64_t bytes);
   /// The same of the workspaces: they take turns, as a buffer that one command buffer uses twice
-  /// has a barrier before its second use. Nothing where one more, a fresh block, is worth its
-  /// memory: never under a limit.
-  Block* take_workspace(uint64_t bytes);
+  /// has a barrier before its second use. Nothing where one more is worth its memory, unless `used`
+  /// ones will do, as under a limit.
+  Block* take_workspace(uint64_t bytes, bool used);
   /// Free blocks of exactly this class.
   size_t count_free(uint64_t bytes, bool workspaces) const;
-  /// A new one; nothing and the error where wgpu refuses.
-  Block* create(uint64_t bytes, WgpuError& error);
+  /// A new one, all zero; nothing and the error where wgpu refuses.
+  Block* create(uint64_t bytes, bool workspace, WgpuError& error);
   /// Takes back what nobody refers to.
   void give(Block* block);
   /// Drops the blocks unused for longest until `keep` bytes are left. wgpu keeps what recorded
@@ -77,6 +77,7 @@ class Pool {
   Device* owner_;
   std::map<uint64_t, FreeBlocks> free_;
   std::map<uint64_t, std::vector<Block*>> workspaces_;  // free, too
+  uint64_t workspace_bytes_ = 0;                        // of these
   Block* first_ = nullptr;                              // of all blocks
   uint64_t limit_ = 0;
   uint64_t most_live_ = 0;  // bytes ever in use at once

@@ -14,9 +14,10 @@ namespace wgt::rt {
 namespace {
 constexpr uint64_t kMaxInFlight = 8;
 // From one submission to the next a GPU pauses for some 9 µs (NVIDIA H200): while it has two to do,
-// this one grows up to so many times the usual length.
+// a short one grows up to so many times the usual length.
 constexpr int kGrowth = 4;
 constexpr uint64_t kEnough = 2;
+constexpr double kShort = 1e-3;         // seconds: of more the pause is no part worth saving
 constexpr double kLong = 0.05;          // seconds; shorter submissions only count
 constexpr double kMostSubmissions = 3;  // of the longest kind, in flight at once
 }  // namespace
@@ -92,7 +93,7 @@ template void Stream::dispatch(Kernel&, const Window*, const void*, uint32_t, ui
 
 bool Stream::is_long_enough() {
   const int usual = settings().submit_dispatches;
-  if (dispatches_ / kGrowth >= usual) return true;
+  if (usual == 1 || dispatches_ / kGrowth >= usual || seconds_ > kShort) return true;
   if (dispatches_ % usual) return false;  // looked at a moment ago
   auto has_enough = [&] { return core_.submitted - core_.signals->completed.load() >= kEnough; };
   if (!has_enough()) return true;

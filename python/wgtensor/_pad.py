@@ -46,7 +46,7 @@ def pad(x: ArrayLike, pad_width: Any, mode: str = "constant", **options: Any) ->
     and their keywords: constant (constant_values=0), edge, empty, linear_ramp (end_values=0),
     maximum, mean, median, minimum (stat_length=None), reflect and symmetric (reflect_type='even' or
     'odd'), wrap. Raises ValueError for an unknown mode or keyword, negative widths and empty axes
-    without anything to extend.
+    without anything to extend. Means and medians of integers are computed in the default float.
     """
     if callable(mode):
         raise TypeError("[pad] mode is no function here: np.pad(np.asarray(x), ...) takes one")
