@@ -154,3 +154,33 @@ def test_quantiles_without_nan_weigh_in_float64(rng: np.random.Generator) -> Non
     a[1, 2] = np.nan
     got = wt.nanquantile(wt.asarray(a), [0.3, 0.77], axis=1).numpy()
     np.testing.assert_allclose(got, np.nanquantile(a, [0.3, 0.77], axis=1), rtol=1e-14)
+
+
+def test_tensor_methods(rng: np.random.Generator) -> None:
+    a = rng.standard_normal((4, 5)).astype("float32")
+    x = wt.asarray(a)
+    for q in (0.3, [0.1, 0.9]):
+        e = np.quantile(a, q, axis=1, keepdims=True)
+        np.testing.assert_allclose(x.quantile(q, 1, True).numpy(), e, rtol=1e-5)
+        np.testing.assert_allclose(x.nanquantile(q).numpy(), np.quantile(a, q), rtol=1e-5)
+    e = np.quantile(a, 0.5, axis=0, method="lower")
+    np.testing.assert_array_equal(x.quantile(0.5, dim=0, method="lower").numpy(), e)
+    for q, error, text in [
+        (1.5, ValueError, r"between 0 and 1, not 1\.5$"),
+        (np.linspace(0, 2, 2000), ValueError, r"between 0 and 1, not 1\.0"),
+        (10**400, ValueError, "between 0 and 1"),
+        (None, TypeError, "a number or a vector"),
+        ("a", TypeError, "a number or a vector"),
+    ]:
+        with pytest.raises(error, match=r"^\[quantile\] .*" + text):
+            x.quantile(q)
+
+
+@pytest.mark.skipif(not device_has("float64"), reason="no float64")
+def test_weights_of_float64_are_exact(rng: np.random.Generator) -> None:
+    a = 10 * rng.standard_normal((3, 99))
+    a[1, 7] = np.nan
+    for axis in (None, 1):
+        for q in (0.7654321, [0.1, 0.3]):
+            made = wt.nanquantile(wt.asarray(a), q, axis=axis)
+            np.testing.assert_allclose(made.numpy(), np.nanquantile(a, q, axis=axis), rtol=1e-14)

@@ -57,14 +57,6 @@ def test_choosing_methods_of_pytorch() -> None:
         x.masked_select(x)
     with pytest.raises(wt.ShapeError, match=r"^\[masked_select\]"):
         x.masked_select(np.ones(7, bool))
-    for q in (0.3, [0.1, 0.9]):
-        e = np.quantile(M, q, axis=1, keepdims=True)
-        np.testing.assert_allclose(x.quantile(q, 1, True).numpy(), e, rtol=1e-5)
-        np.testing.assert_allclose(x.nanquantile(q).numpy(), np.quantile(M, q), rtol=1e-5)
-    e = np.quantile(M, 0.5, axis=0, method="lower")
-    np.testing.assert_array_equal(x.quantile(0.5, dim=0, interpolation="lower").numpy(), e)
-    with pytest.raises(ValueError, match=r"^\[quantile\]"):
-        x.quantile(1.5)
 
 
 def test_writing_methods_of_pytorch() -> None:

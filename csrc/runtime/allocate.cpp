@@ -91,9 +91,9 @@ Block* Device::Impl::allocate(uint64_t bytes, bool workspace) {
     take_dead();
     if (Block* block = reuse(true)) return block;
     if (!pool.make_room(size))
-      refuse(bytes, "the limit of " + std::to_string(pool.limit()) + " bytes leaves " +
-                        std::to_string(*pool.available()) +
-                        "; let tensors go, or raise it by set_memory_limit()");
+      refuse(size, "the limit of " + std::to_string(pool.limit()) + " bytes leaves " +
+                       std::to_string(*pool.available()) +
+                       "; let tensors go, or raise it by set_memory_limit()");
   }
   WgpuError error;
   if (Block* block = pool.create(size, workspace, error)) return block;
@@ -103,8 +103,8 @@ Block* Device::Impl::allocate(uint64_t bytes, bool workspace) {
   give_all_back();
   if (Block* block = pool.create(size, workspace, error)) return block;
   if (!error.out_of_memory()) raise_wgpu(core, error, "allocating a buffer");
-  refuse(bytes, "out of memory, with " + std::to_string(core.stats.live_bytes) +
-                    " bytes in use; let tensors go, or work on smaller parts");
+  refuse(size, "out of memory, with " + std::to_string(core.stats.live_bytes) +
+                   " bytes in use; let tensors go, or work on smaller parts");
 }
 
 }  // namespace wgt::rt

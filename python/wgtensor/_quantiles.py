@@ -90,13 +90,18 @@ def _rows(op: str, x: ArrayLike, axis: Axis) -> tuple[Tensor, tuple[int, ...], t
 
 def _orders(op: str, q: Any, most: float) -> Numbers:
     try:
+        if q is None:
+            raise TypeError
         numbers = np.asarray(q.numpy() if isinstance(q, Tensor) else q, np.float64)
+    except OverflowError:
+        raise ValueError(f"[{op}] q lies between 0 and {most:g}, not beyond float64") from None
     except (TypeError, ValueError):
-        raise TypeError(f"[{op}] q is a number or a vector of numbers, not {q!r}") from None
+        raise TypeError(f"[{op}] q is a number or a vector of numbers, not {q!r:.80}") from None
     if numbers.ndim > 1:
         raise ValueError(f"[{op}] q is a number or a vector, not of shape {numbers.shape}")
-    if not np.all((numbers >= 0) & (numbers <= most)):
-        raise ValueError(f"[{op}] q lies between 0 and {most:g}: {q!r}")
+    wrong = numbers[~((numbers >= 0) & (numbers <= most))]
+    if wrong.size:
+        raise ValueError(f"[{op}] q lies between 0 and {most:g}, not {wrong[0]:g}")
     return numbers / most
 
 
@@ -146,7 +151,8 @@ def _of_numbers(op: str, rows: Tensor, q: Numbers, method: str) -> list[Tensor]:
         at = [asarray(p.astype(np.int32)[..., None], device=rows.device) for p in (low, high)]
         a, b = (_core.take_along_axis(rows, i, -1, "trusted", op)[..., 0] for i in at)
         exact = np.float64 if rows.dtype == float64 else np.float32
-        between = asarray(weight.astype(exact), device=rows.device)._astype(rows.dtype)
+        # An array also of one: a NumPy scalar counts as Python's number.
+        between = asarray(np.asarray(weight, exact), device=rows.device)._astype(rows.dtype)
         parts.append(_between(a, b, between))
     return parts
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wgtensor import _functions as f
+from wgtensor import _quantiles
 from wgtensor import _reductions as r
 from wgtensor._arrays import into
 from wgtensor._core import Tensor
@@ -61,6 +62,25 @@ def _extremum(name: str) -> Callable[..., Tensor]:
         return into(name, out, y)
 
     return _named(method, name, function.__doc__)
+
+
+def _quantile(name: str) -> Callable[..., Tensor]:
+    function = getattr(_quantiles, name)
+
+    def method_(
+        self: Tensor,
+        q: Any,
+        axis: r.Axis = None,
+        keepdims: bool = False,
+        *,
+        method: str = "linear",
+        dim: r.Axis = None,
+    ) -> Tensor:
+        a = _one_axis(name, axis, dim, None)
+        y: Tensor = function(self, q, axis=a, keepdims=keepdims, method=method)
+        return y
+
+    return _named(method_, name, function.__doc__)
 
 
 def _truth(name: str) -> Callable[..., Tensor]:
@@ -174,6 +194,7 @@ METHODS: dict[str, Any] = {
     **{name: _reduction(name) for name in ("sum", "prod", "mean")},
     **{name: _extremum(name) for name in ("max", "min")},
     **{name: _truth(name) for name in ("any", "all")},
+    **{name: _quantile(name) for name in ("quantile", "nanquantile")},
     **{name: _place(name) for name in ("argmax", "argmin")},
     **{name: _spread(name) for name in ("var", "std")},
     "logsumexp": _logsumexp,

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from wgtensor import _functions as f
-from wgtensor import _quantiles
 from wgtensor._arrays import ArrayLike, as_tensor, as_values
 from wgtensor._core import DTypeError, ShapeError, Tensor
 from wgtensor._dtypes import DType, bool_, float16, float32, float64, int32, int64, is_dtype
@@ -128,24 +127,6 @@ def _masked_select(self: Tensor, mask: ArrayLike) -> Tensor:
     return x[m]
 
 
-def _quantile_of(name: str) -> Callable[..., Tensor]:
-    function = getattr(_quantiles, name)
-
-    def method(
-        self: Tensor,
-        q: Any,
-        dim: Axis = None,
-        keepdim: bool = False,
-        *,
-        interpolation: str = "linear",
-    ) -> Tensor:
-        made: Tensor = function(self, q, axis=dim, keepdims=keepdim, method=interpolation)
-        return made
-
-    method.__doc__ = f"As `{name}`, with PyTorch's words for axis and method."
-    return method
-
-
 def _masked_fill_(self: Tensor, mask: ArrayLike, value: ArrayLike) -> Tensor:
     """Writes `value` where the mask holds; returns the tensor."""
     self[...] = self.masked_fill(mask, value)
@@ -254,8 +235,6 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "masked_fill": _masked_fill,
     "masked_fill_": _masked_fill_,
     "masked_select": _masked_select,
-    "quantile": _quantile_of("quantile"),
-    "nanquantile": _quantile_of("nanquantile"),
     "fill_": _fill_,
     "fill": _fill,
     "tobytes": _tobytes,
