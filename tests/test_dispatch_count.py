@@ -58,7 +58,7 @@ count("softmax", lambda: (x * y).softmax(axis=-1),
 
 
 def test_the_splits_of_a_large_reduction_meet() -> None:
-    """In its kernel where workgroups may, else in a second one."""
+    """In its kernel on a GPU where workgroups may, else in a second one."""
     result = run_counted(
         ARRAYS
         + """
@@ -70,7 +70,8 @@ b = array(1 << 14, 64)
 count("columns", lambda: (y * 2).sum(axis=0), (b.astype("float64") * 2).sum(axis=0))
 """
     )
-    kernels = 1 if workgroups_meet(wt.default_device()) else 2
+    device = wt.default_device()
+    kernels = 1 if device.type != "cpu" and workgroups_meet(device) else 2
     assert result == {"large": kernels, "columns": kernels}
 
 

@@ -33,7 +33,9 @@ class ReduceLowering {
     Kernel kernel(*this);
     Shape s = choose(kernel.in, kernel.out);
     if (s.splits == 1) return first_stage(kernel, s, {});
-    const bool meet = has_room_to_meet(kernel.k, 0) && can_meet(kernel.k, meeting(s));
+    // A software driver takes each lane of an atomic by itself: a second kernel costs it less.
+    const bool meet = !c_.device.software_kernels() && has_room_to_meet(kernel.k, 0) &&
+                      can_meet(kernel.k, meeting(s));
     const int scratch = c_.scratch();
     first_stage(kernel, s, {meet ? Staging::meeting : Staging::planes, scratch, s.splits});
     if (!meet) second_stage(s, scratch, {});
