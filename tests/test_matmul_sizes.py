@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wgtensor as wt
-from helpers import dispatches, random_array, setting
+from helpers import dispatches, random_array, setting, workgroups_meet
 from test_matmul import expect, verify
 from tolerances import near_sum
 
@@ -154,10 +154,9 @@ def test_the_last_piece_is_shorter(kernel: str, rng: np.random.Generator) -> Non
 def test_no_pieces_unless_asked_for_on_a_software_adapter(rng: np.random.Generator) -> None:
     x = wt.asarray(random_array(rng, (4, 4096)))
     software = wt.default_device().type == "cpu"
-    if not software and wt.default_device().backend == "vulkan":  # workgroups meet
+    meet = workgroups_meet(wt.default_device())
+    if not software and meet:
         assert "matmul in pieces" in wt.explain(x @ x.T)
-    assert dispatches(lambda: x @ x.T) == (
-        1 if software or wt.default_device().backend == "vulkan" else 2
-    )
+    assert dispatches(lambda: x @ x.T) == (1 if software or meet else 2)
     with setting(matmul_pieces=1):
         assert dispatches(lambda: x @ x.T) == 1

@@ -103,11 +103,16 @@ def _gather(self: Tensor, dim: int, index: ArrayLike) -> Tensor:
     return take_along_axis(part, places, a)
 
 
+def _mask(op: str, mask: ArrayLike, t: Tensor) -> Tensor:
+    m = as_tensor(op, mask, t.device)
+    if m.dtype.kind != "b":
+        raise DTypeError(f"[{op}] a mask is of bools, not {m.dtype}")
+    return m
+
+
 def _masked_fill(self: Tensor, mask: ArrayLike, value: ArrayLike) -> Tensor:
     """A copy with `value` where the mask holds; the mask broadcasts, the dtype stays."""
-    m = as_tensor("masked_fill", mask, self.device)
-    if m.dtype.kind != "b":
-        raise DTypeError(f"[masked_fill] a mask is of bools, not {m.dtype}")
+    m = _mask("masked_fill", mask, self)
     v = as_values("masked_fill", value, self)
     if v.ndim:
         raise ShapeError(f"[masked_fill] the value is a number, not of shape {v.shape}")
@@ -120,10 +125,7 @@ def _masked_fill(self: Tensor, mask: ArrayLike, value: ArrayLike) -> Tensor:
 def _masked_select(self: Tensor, mask: ArrayLike) -> Tensor:
     """The elements where the mask holds, in a row; mask and tensor broadcast. How many there are is
     read back."""
-    m = as_tensor("masked_select", mask, self.device)
-    if m.dtype.kind != "b":
-        raise DTypeError(f"[masked_select] a mask is of bools, not {m.dtype}")
-    x, m = broadcast_arrays(self, m)
+    x, m = broadcast_arrays(self, _mask("masked_select", mask, self))
     return x[m]
 
 
